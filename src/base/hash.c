@@ -105,8 +105,8 @@ hmac_sha256(const uint8_t *key, size_t key_len, const struct hash_part *parts, s
 	hash_open();
 	ctx = EVP_MAC_CTX_new(hash_mac);
 	/* A NULL key would mean "the key set before" to OpenSSL. */
-	hash_must(ctx != NULL && EVP_MAC_init(ctx, key_len > 0 ? key : (const uint8_t *)"",
-					      key_len, params) == 1);
+	hash_must(ctx != NULL &&
+		  EVP_MAC_init(ctx, key_len > 0 ? key : (const uint8_t *)"", key_len, params) == 1);
 	for (size_t i = 0; i < n; i++)
 		hash_must(EVP_MAC_update(ctx, parts[i].data, parts[i].len) == 1);
 	hash_must(EVP_MAC_final(ctx, ret_mac, &len, SHA256_LEN) == 1 && len == SHA256_LEN);

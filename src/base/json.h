@@ -20,9 +20,12 @@
 #define JSON_INT_MAX 9007199254740991LL /* 2^53 - 1 */
 #define JSON_DEPTH_MAX 32
 
-void json_decrefp(json_t **v);                 /* for CLEANUP */
+/* For CLEANUP jansson itself has json_decrefp. */
 
-/* Parse one document. On success *ret_value is a new reference. */
+/*
+ * Parse one document. On success *ret_value is a new reference. -EINVAL when refused; -ENOMEM, but
+ * jansson reports some want of memory as a syntax error.
+ */
 int json_read(const void *data, size_t len, json_t **ret_value, struct error *err) MUST_CHECK;
 /* As json_read, and the bytes must already be the canonical form of what they say (-EBADMSG). */
 int json_read_canonical(const void *data, size_t len, json_t **ret_value,

@@ -43,7 +43,11 @@ log_write(const char *line, size_t len)
 	while (n < 0 && errno == EINTR);
 }
 
-static PRINTF(2, 0) void log_va(enum log_level level, const char *fmt, va_list ap)
+static void
+log_va(enum log_level level, const char *fmt, va_list ap) PRINTF(2, 0);
+
+static void
+log_va(enum log_level level, const char *fmt, va_list ap)
 {
 	char text[LOG_LINE_MAX];
 	CLEANUP(buf_fini) struct buf line = {0};

@@ -30,7 +30,8 @@ secret_alloc(struct secret *ret, size_t len, struct error *err)
 		int code = -errno;
 
 		(void)munmap(p, mapped);
-		return error_sys(err, code, "lock %zu bytes for a secret; is RLIMIT_MEMLOCK high enough?",
+		return error_sys(err, code,
+				 "lock %zu bytes for a secret; is RLIMIT_MEMLOCK high enough?",
 				 mapped);
 	}
 	(void)madvise(p, mapped, MADV_DONTDUMP);

@@ -9,7 +9,13 @@
  * outcome: {"v":1,"kind":"outcome","time":T,"op":…,"session":…,"intent":N,"digest":"<hex>",
  *           "result":{…}}   result: the performer's canonical JSON, under its MAC.
  * event:   {"v":1,"kind":"event","event":NAME,"time":T,…}   NAME: denied, started, stopped,
- *          profile, recovered, indeterminate, discarded, session-expired.
+ *          profile, recovered, indeterminate, discarded, session-expired. An event may have op,
+ *          session, digest and blobs, which are then read strictly; "indeterminate" must have
+ *          "intent":N. "recovered" is the ledger's own: it takes none from anybody.
+ *
+ * An intent's op, session, identity, profile, workflow and capability are those of its operation;
+ * its blobs are [args.sha256] for exec and [] for everything else. A denial that would be larger
+ * than ENTRY_MAX is recorded without "operation".
  */
 #ifndef LOOM_MODEL_ENTRY_H
 #define LOOM_MODEL_ENTRY_H

@@ -17,7 +17,11 @@
  * values are bound without being recorded. Env blob: 32 bytes of salt, then NAME=VALUE, each
  * NUL-terminated.
  * workspace.accept: resource {"session":"s_12","manifest":"<hex>","paths":[…escaped…],"workspace":{…}},
- * no args, env, cwd, timeoutMs, tty.
+ * no args, env, cwd, timeoutMs, tty. workspace.read and workspace.write: as exec, without those.
+ *
+ * cwd is escaped (json_escaped); owner is "" for a person and for nobody else. Readers and writers
+ * refuse a variable that is named twice, an argument count of 0, a path or fs that is empty, and a
+ * workflow or profile that is not name_valid. argv0 is in the facts only, never in an operation.
  */
 #ifndef LOOM_MODEL_OPERATION_H
 #define LOOM_MODEL_OPERATION_H
@@ -95,6 +99,7 @@ struct operation {
 	json_t *paths;                /* accept; owned, may be NULL */
 };
 void operation_fini(struct operation *op);
+/* NULL with ERR set when a value is missing or out of bounds: what operation_read refuses. */
 json_t *operation_json(const struct operation *op, struct error *err) MUST_CHECK;
 /* Strict: unknown or missing keys are -EINVAL. RET is initialised by it; operation_fini after. */
 int operation_read(const json_t *v, struct operation *ret, struct error *err) MUST_CHECK;

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/macro.h"
+#include "model/field.h"
 #include "model/ids.h"
 #include "model/verdict.h"
 
@@ -69,6 +70,26 @@ struct profile {
 	uint8_t digest[32];               /* SHA-256 of its canonical bytes */
 };
 
+/* The tree of a whole Profile document; its C places lie in struct profile. */
+extern const struct field PROFILE_FIELDS;
+/* The tree of a request as `tests:` of a profile and `loom why` write it. No places. */
+extern const struct field REQUEST_FIELDS;
+
+/* "overlay", "direct", "read-only"; as in profiles and in recorded operations. */
+const char *workspace_mode_name(enum workspace_mode m);
+bool workspace_mode_find(const char *name, enum workspace_mode *ret);
+const char *runtime_name(enum runtime r); /* "namespaces", "gvisor", "microvm" */
+
+/*
+ * May this directory of the host's be shown to a sandbox, and may something be shown there? Judged
+ * by name only; the box judges the object. NULL: yes. Else why not: what the path is, holds or lies
+ * beneath. PATH is absolute and normal.
+ */
+const char *profile_mount_host_refused(const char *path);
+const char *profile_mount_at_refused(const char *path);
+/* "host", or "image:NAME@sha256:<64 hex>". */
+bool profile_root_valid(const char *root);
+
 void profile_free(struct profile *p);
 void profile_freep(struct profile **p);
 
@@ -78,7 +99,11 @@ void profile_freep(struct profile **p);
  */
 int profile_read_canonical(const void *data, size_t len, struct profile **ret,
 			   struct error *err) MUST_CHECK;
-/* Build `json` and `digest` from the fields and EXTRA (the parts kept as JSON; may be NULL). */
+/*
+ * Build `json` and `digest` from the fields and EXTRA: members of `spec` in effective form for the
+ * parts that have no field above (borrowed; NULL or missing members: the defaults). -EINVAL, -ERANGE
+ * when the result is not a profile.
+ */
 int profile_seal(struct profile *p, json_t *extra, struct error *err) MUST_CHECK;
 int profile_write_canonical(const struct profile *p, struct buf *out, struct error *err) MUST_CHECK;
 

@@ -4,7 +4,11 @@
  * The MAC is HMAC-SHA-256 under the receipt key (made by loomd at every start, held by the ledger
  * and the performers only) over "loom-receipt-v1\0" and the fixed-size fields below in order, big
  * endian. A performer that has an entry and its receipt checks the MAC, recomputes the RFC 6962
- * leaf hash of the entry's bytes and the operation digest, and accepts each index once.
+ * leaf hash of the entry's bytes and the operation digest, and accepts each index once. Only an
+ * intent has a digest here, so that no other kind of entry can ever be performed.
+ *
+ * The signature is Ed25519 over the note text "ORIGIN\nTREE SIZE\nBASE64 ROOT\n" of C2SP
+ * tlog-checkpoint, with the ledger's own key.
  */
 #ifndef LOOM_MODEL_RECEIPT_H
 #define LOOM_MODEL_RECEIPT_H

@@ -2,13 +2,16 @@
  * The result of a performed operation: canonical JSON made by the performer and recorded as it is.
  *
  * exec: {"status":"done"|"refused"|"failed", "reason":"<code>", "step":"<apply or confirm step>",
- *        "detail":"…", "exit":{"kind":"status|signal|timeout|not-found|not-executable|stopped|none",
- *        "value":N}, "usage":{"wallMs","cpuMs","memoryPeak","pidsPeak","oomKills"},
+ *        "detail":"…", "exit":{"kind":"status|signal|timeout|not-found|not-executable|stopped|none|
+ *        failed","value":N}, "usage":{"wallMs","cpuMs","memoryPeak","pidsPeak","oomKills"},
  *        "output":{"stdout":{"bytes","sha256","truncated"},"stderr":{…}}, "changes":N, "kept":bool,
  *        "box":{…what was read back…}}
  *   refused: the walls did not come up as planned, nothing ran. failed: it ran, and Loom failed.
  * accept: {"status":"done"|"refused","reason","detail","files":N,"bytes":N,"manifest":"<hex>",
  *          "stripped":N}
+ *
+ * step and detail may be any bytes: they are written escaped (json_escaped) and read back as they
+ * were. All members are always there; box is {} when there is none.
  */
 #ifndef LOOM_MODEL_RESULT_H
 #define LOOM_MODEL_RESULT_H

@@ -10,6 +10,7 @@
 #ifndef LOOM_WIRE_CHANNEL_H
 #define LOOM_WIRE_CHANNEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -39,13 +40,19 @@ void packet_fini(struct packet *p);
 
 void channel_init(struct channel *c, int fd, uint32_t self, uint32_t peer, uint32_t state);
 void channel_close(struct channel *c);
+/*
+ * Make FD's buffers hold several of the largest messages, where the system allows it, and at least
+ * one, or -ENOBUFS. channel_pair and channel_connect have done it; for accepted sockets call it.
+ */
+int channel_raise(int fd, struct error *err) MUST_CHECK;
 /* A connected pair, CLOEXEC, SO_SNDBUF large enough for the largest message. */
 int channel_pair(int ret_fds[2], struct error *err) MUST_CHECK;
 /* Connect to the SEQPACKET socket at PATH. -ENOENT and -ECONNREFUSED mean nobody serves there. */
 int channel_connect(const char *path, int *ret_fd, struct error *err) MUST_CHECK;
 
 /*
- * Send TYPE. Checks the table on this side too (-EPROTO: a bug of ours). Blocks when the socket is
+ * Send TYPE. Checks the table on this side too, but for the state, which is the receiver's
+ * (-EPROTO: a bug of ours). Blocks when the socket is
  * blocking; on a nonblocking one -EAGAIN means the peer does not read: daemons treat it as fatal to
  * that peer. FDS are not closed. -EPIPE when the peer has gone.
  */

@@ -6,6 +6,8 @@
 #ifndef LOOM_WIRE_CODEC_H
 #define LOOM_WIRE_CODEC_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -21,12 +23,15 @@ struct wire_text {
 	uint32_t len;
 };
 
+/* A length beyond 32 bits becomes the largest one, which no message can hold. */
+uint32_t wire_len(size_t len);
 struct wire_text wire_text_of(const char *s);            /* NULL gives the empty text */
 struct wire_bytes wire_bytes_of(const void *data, size_t len);
 bool wire_text_eq(struct wire_text t, const char *s);
 /* Copy into OUT with a NUL; -EMSGSIZE when it does not fit. */
 int wire_text_copy(struct wire_text t, char *out, size_t cap) MUST_CHECK;
 
+/* A reader that went `bad` stays so and yields zeroes and empty fields. */
 struct wire_in {
 	const uint8_t *p;
 	size_t left;
@@ -42,6 +47,7 @@ void wire_put_u32(struct buf *out, uint32_t v);
 void wire_put_u64(struct buf *out, uint64_t v);
 void wire_put_i32(struct buf *out, int32_t v);
 void wire_put_bytes(struct buf *out, struct wire_bytes v);
+/* Text that is not valid UTF-8 or has a NUL turns OUT `failed`: nobody could decode it. */
 void wire_put_text(struct buf *out, struct wire_text v);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef LOOM_WIRE_MESSAGE_H
 #define LOOM_WIRE_MESSAGE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "wire/codec.h"
