@@ -102,6 +102,16 @@ message_copy(const struct buf *body, enum message_type type, const int *fds, siz
 	return 0;
 }
 
+/* What to wait for. The end of the peer is always told. */
+static int
+peer_listen(struct peer *p)
+{
+	uint32_t events = (p->ended ? 0 : (uint32_t)EPOLLIN) |
+			  (p->queue != NULL ? (uint32_t)EPOLLOUT : 0);
+
+	return sd_event_source_set_io_events(p->source, events);
+}
+
 static int
 queue_add(struct peer *p, enum message_type type, const int *fds, size_t n_fds, struct error *err)
 {
@@ -118,7 +128,7 @@ queue_add(struct peer *p, enum message_type type, const int *fds, size_t n_fds, 
 	*p->queue_tail = m;
 	p->queue_tail = &m->next;
 	p->queued_bytes += body->len;
-	return sd_event_source_set_io_events(p->source, EPOLLIN | EPOLLOUT);
+	return peer_listen(p);
 }
 
 /* The end of the peer, to be told by the loop. */
@@ -127,8 +137,9 @@ peer_break(struct peer *p)
 {
 	p->broken = true;
 	queue_drop(p);
+	p->ended = false;
 	(void)shutdown(p->channel.fd, SHUT_RDWR);
-	(void)sd_event_source_set_io_events(p->source, EPOLLIN);
+	(void)peer_listen(p);
 }
 
 int
@@ -171,7 +182,7 @@ queue_flush(struct peer *p)
 		p->queued_bytes -= m->body.len;
 		message_free(m);
 	}
-	return sd_event_source_set_io_events(p->source, EPOLLIN);
+	return peer_listen(p);
 }
 
 static void
@@ -179,6 +190,31 @@ peer_end(struct peer *p, int code, const struct error *err)
 {
 	peer_close(p);
 	p->gone(p, code, err);
+}
+
+/* Nothing more comes. Is it all over, or is somebody there who still reads? */
+static int
+peer_ended(struct peer *p, uint32_t events)
+{
+	const struct error none = {0};
+
+	if (p->eof == NULL || p->ended || (events & (EPOLLHUP | EPOLLERR)) != 0 || !p->eof(p)) {
+		peer_end(p, 0, &none);
+		return 0;
+	}
+	p->ended = true;
+	return peer_listen(p);
+}
+
+static int
+on_packet(struct peer *p, struct error *err)
+{
+	int r = p->packet(p, &p->hub->packet, err);
+
+	packet_clear(&p->hub->packet);
+	if (r < 0 && peer_is_open(p))
+		peer_end(p, r, err);
+	return 0;
 }
 
 static int
@@ -195,19 +231,14 @@ on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	}
 	if ((events & ~(uint32_t)EPOLLOUT) == 0)
 		return 0;
-	if (p->broken) {
-		peer_end(p, -EPIPE, &err);
-		return 0;
-	}
-	r = channel_recv(&p->channel, &p->hub->packet, &err);
+	r = p->broken ? error_set(&err, -EPIPE, "it does not read")
+		      : channel_recv(&p->channel, &p->hub->packet, &err);
 	if (r == -EAGAIN)
 		return 0;
-	if (r > 0) {
-		r = p->packet(p, &p->hub->packet, &err);
-		packet_clear(&p->hub->packet);
-		if (r >= 0 || !peer_is_open(p))
-			return 0;
-	}
+	if (r > 0)
+		return on_packet(p, &err);
+	if (r == 0)
+		return peer_ended(p, events);
 	peer_end(p, r, &err);
 	return 0;
 }

@@ -39,17 +39,25 @@ typedef int (*peer_packet_fn)(struct peer *p, struct packet *packet, struct erro
  */
 typedef void (*peer_gone_fn)(struct peer *p, int code, const struct error *err);
 
+/*
+ * The peer sends nothing more, but still reads (it shut down its side). Is anything still due to it?
+ * If not, or without this function, it counts as gone.
+ */
+typedef bool (*peer_eof_fn)(struct peer *p);
+
 struct peer_message;
 struct peer {
 	struct hub *hub;
 	struct channel channel;
 	sd_event_source *source;
 	peer_packet_fn packet;
+	peer_eof_fn eof;      /* may be NULL */
 	peer_gone_fn gone;
 	void *owner;
 	struct peer_message *queue, **queue_tail;
 	size_t queued_bytes, queue_max;
 	bool broken;          /* a send failed: to be reported by the loop */
+	bool ended;           /* it sends nothing more */
 };
 
 /* FD is owned by the peer from here on, also on failure; it is made nonblocking. */

@@ -99,7 +99,6 @@ int cgroup_clone_fd(const struct cgroup *g);
 /* Does this /proc/PID/cgroup say that the process is in G, for each controller? */
 int cgroup_has(const struct cgroup *g, const char *proc_cgroup, struct error *err) MUST_CHECK;
 void cgroup_usage(const struct cgroup *g, struct cgroup_usage *ret);
-/* Processes of the session as seen by the pids controller, now. */
 /* Kill everything in the session's cgroup NUMBER: v2 cgroup.kill, v1 each process. Any process may. */
 void cgroup_kill(const struct cgroups *c, uint64_t number);
 /* 0: gone. -EBUSY: something is still in it; try again. */
@@ -108,9 +107,13 @@ int cgroup_remove(const struct cgroups *c, uint64_t number);
 /* Files of a cgroup; for the two versions. */
 struct cgroup_ops {
 	int version;
+	/* Once, after the instance's directories are there; finds out swap_counted. */
+	int (*prepare)(struct cgroups *c, struct error *err);
 	int (*limit)(const struct cgroup *g, const struct cgroup_limits *l, struct error *err);
 	int (*values)(const struct cgroup *g, struct cgroup_values *ret, struct error *err);
-	int (*expect)(const struct cgroup *g, const struct cgroup_limits *l, struct cgroup_values *ret);
+	/* What `values` has to find when L is in force. */
+	void (*expect)(const struct cgroup *g, const struct cgroup_limits *l,
+		       struct cgroup_values *ret);
 	int (*enter)(const struct cgroup *g, struct error *err);
 	int (*clone_fd)(const struct cgroup *g);
 	void (*usage)(const struct cgroup *g, struct cgroup_usage *ret);

@@ -16,12 +16,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "box/owner.h"
 
 #define COMPARE_CHUNK_BYTES 65536
@@ -79,6 +81,26 @@ change_type_name(enum change_type t)
 	};
 
 	return names[t];
+}
+
+void
+change_show(const char *path, char out[CHANGE_SHOWN_MAX])
+{
+	CLEANUP(buf_fini) struct buf b = {0};
+	size_t len = strlen(path), at = 0;
+
+	buf_init(&b, CHANGE_SHOWN_MAX - sizeof("..."));
+	/* Character by character, so that a cut never goes through one. */
+	while (at < len && !b.failed) {
+		uint32_t c;
+		size_t n = utf8_next(path + at, len - at, &c);
+
+		n = n == 0 ? 1 : n;
+		text_escape(path + at, n, &b);
+		at += n;
+	}
+	(void)snprintf(out, CHANGE_SHOWN_MAX, "%s%s", b.data != NULL ? b.data : "",
+		       b.failed ? "..." : "");
 }
 
 static enum change_type

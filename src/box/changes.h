@@ -36,6 +36,10 @@ enum change_type { TYPE_FILE, TYPE_DIR, TYPE_LINK, TYPE_FIFO, TYPE_SOCKET, TYPE_
 const char *change_kind_name(enum change_kind k); /* "added", "modified", "deleted", "type", "mode" */
 const char *change_type_name(enum change_type t); /* "file", "dir", "link", "fifo", "socket", "device" */
 
+#define CHANGE_SHOWN_MAX 160
+/* PATH for a sentence: escaped (text_escape), and cut with "..." when it is long. */
+void change_show(const char *path, char out[CHANGE_SHOWN_MAX]);
+
 struct change {
 	const char *path;       /* relative to the workspace, raw bytes, NUL-terminated; "." = the root */
 	size_t path_len;

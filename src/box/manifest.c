@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "box/owner.h"
 
@@ -211,8 +212,12 @@ manifest_of(int upper, int lower, struct selection *sel, int out_fd,
 	if (r < 0)
 		return r;
 	missing = selection_unmatched(sel);
-	if (missing != NULL)
-		return error_set(err, -ENOENT, "nothing changed at '%.200s'", missing);
+	if (missing != NULL) {
+		char shown[CHANGE_SHOWN_MAX];
+
+		change_show(missing, shown);
+		return error_set(err, -ENOENT, "nothing changed at '%s'", shown);
+	}
 	memcpy(ret_digest, digest, sizeof(digest));
 	return 0;
 }

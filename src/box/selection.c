@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/text.h"
 #include "box/protect.h"
 
 void
@@ -37,11 +36,10 @@ selection_add(struct selection *s, const char *bytes, size_t len, struct error *
 
 	r = path_relative(bytes, len, true, normal, err);
 	if (r < 0) {
-		CLEANUP(buf_fini) struct buf shown = {0};
+		char shown[CHANGE_SHOWN_MAX];
 
-		buf_init(&shown, 256);
-		text_escape(bytes, len < 60 ? len : 60, &shown);
-		return error_prefix(err, "path '%s'", shown.data != NULL ? shown.data : "");
+		change_show(bytes, shown);
+		return error_prefix(err, "path '%s'", shown);
 	}
 	paths = realloc(s->paths, (s->n + 1) * sizeof(*paths));
 	if (paths == NULL)

@@ -371,9 +371,12 @@ put_hunks(struct differ *d, struct buf *out)
 		}
 		if (a == d->a.n && b == d->b.n)
 			return;
-		a_from = a > UNIFIED_CONTEXT ? a - UNIFIED_CONTEXT : 0;
-		a_from = a_from > 0 && a - a_from > b ? a - b : a_from;
-		b_from = b - (a - a_from);
+		/* What came before is equal on both sides, so one number of lines does for both. */
+		a_from = a > UNIFIED_CONTEXT && b > UNIFIED_CONTEXT ? UNIFIED_CONTEXT
+			 : a < b				    ? a
+								    : b;
+		b_from = b - a_from;
+		a_from = a - a_from;
 		a_end = a;
 		b_end = b;
 		/* On until so many unchanged lines follow that two contexts would not touch. */

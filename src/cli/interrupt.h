@@ -33,13 +33,10 @@ struct interrupt {
 };
 
 /* A signal came. */
-enum run_action
-interrupt_signal(struct interrupt *i, int signo);
+enum run_action interrupt_signal(struct interrupt *i, int signo);
 /* run_started came. */
-void
-interrupt_started(struct interrupt *i);
+void interrupt_started(struct interrupt *i);
 /* run_done came with STATUS, or the daemon left: the status to leave with. */
-int
-interrupt_done(struct interrupt *i, int status);
+int interrupt_done(struct interrupt *i, int status);
 
 #endif

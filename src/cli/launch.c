@@ -43,8 +43,8 @@ static const char *const environment_kept[] = {
 struct launch {
 	const struct place *place;
 	char program[PATH_MAX];
-	bool configured; /* the configuration directory is there */
-	int state;	 /* descriptors, -1 when closed */
+
+	int state; /* descriptors, -1 when closed */
 	int lock;
 	int log;
 	off_t log_start; /* where this attempt's lines begin */
@@ -170,10 +170,8 @@ become_loomd(const struct launch *l, int ready)
 	static const char failed[] = "loomd could not be executed\n";
 	const struct place *p = l->place;
 	const char *const arguments[] = {
-		"loomd",      "--private", "--state",
-		p->state,     "--run",	   p->run,
-		"--ready-fd", "3",	   l->configured ? "--config" : NULL,
-		p->config,    NULL,
+		"loomd",      "--private", "--state",  p->state,  "--run", p->run,
+		"--ready-fd", "3",	   "--config", p->config, NULL,
 	};
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	int null, log, byte;
@@ -296,7 +294,7 @@ daemon_launch(const struct place *place, bool *ret_started, struct error *err)
 		*ret_started = false;
 		return 0;
 	}
-	l->configured = access(place->config, F_OK) == 0;
+
 	fill_environment(l);
 	r = launch_run(l, err);
 	if (r < 0)

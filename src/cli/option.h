@@ -36,24 +36,17 @@ struct parsed {
  * value missing or too much, an option given twice, too few or too many operands; -ENOTSUP for an
  * option that is announced but not in this version. On success parsed_fini is due.
  */
-int
-option_parse(const struct command *command, char **arguments, size_t n, struct parsed *ret,
-	     struct error *err) MUST_CHECK;
-void
-parsed_fini(struct parsed *p);
+int option_parse(const struct command *command, char **arguments, size_t n, struct parsed *ret,
+		 struct error *err) MUST_CHECK;
+void parsed_fini(struct parsed *p);
 
-bool
-option_given(const struct parsed *p, enum option_id id);
+bool option_given(const struct parsed *p, enum option_id id);
 /* The value of the only (or last) one, or NULL. */
-const char *
-option_value(const struct parsed *p, enum option_id id);
+const char *option_value(const struct parsed *p, enum option_id id);
 
 /* The text of --help for a command, a group, and all of loom. */
-void
-help_command(const struct command *command, struct buf *out);
-void
-help_group(const struct command_group *group, struct buf *out);
-void
-help_overview(struct buf *out);
+void help_command(const struct command *command, struct buf *out);
+void help_group(const struct command_group *group, struct buf *out);
+void help_overview(struct buf *out);
 
 #endif

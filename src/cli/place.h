@@ -38,22 +38,19 @@ struct place {
 };
 
 /* -EINVAL when a place cannot be told (no home, too long). */
-int
-place_find(const struct place_env *env, struct place *ret, struct error *err) MUST_CHECK;
+int place_find(const struct place_env *env, struct place *ret, struct error *err) MUST_CHECK;
 
 /*
  * The same for the calling process. HOME is believed when that directory is the effective user's,
  * else the user database is asked: a HOME that sudo left behind is somebody else's.
  */
-int
-place_here(struct place *ret, struct error *err) MUST_CHECK;
+int place_here(struct place *ret, struct error *err) MUST_CHECK;
 
 /*
  * PATH must be a directory of UID (or root's, when SERVICE) that others have no right to: a private
  * one no right at all, the service's no right to write. 0; -ENOENT when there is none; -EPERM with
  * the command that mends it.
  */
-int
-place_check(const char *path, uid_t uid, bool service, struct error *err) MUST_CHECK;
+int place_check(const char *path, uid_t uid, bool service, struct error *err) MUST_CHECK;
 
 #endif

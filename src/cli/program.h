@@ -9,8 +9,7 @@
  * program) and return the status to leave with. A command of another program than SELF is passed to
  * OTHER; NULL: it is refused.
  */
-int
-program_main(int argc, char **argv, enum cli_program self, command_fn *const *functions,
-	     int (*other)(char **argv));
+int program_main(int argc, char **argv, enum cli_program self, command_fn *const *functions,
+		 int (*other)(char **argv));
 
 #endif

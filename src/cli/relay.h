@@ -25,29 +25,22 @@ struct relay {
 	char data[RELAY_BYTES];
 };
 
-void
-relay_init(struct relay *r);
-void
-relay_fini(struct relay *r);
+void relay_init(struct relay *r);
+void relay_fini(struct relay *r);
 
 /* From the terminal FD into a new pipe; *RET_FD is its reading end, owned by the caller. */
-int
-relay_keyboard(struct relay *r, int fd, int *ret_fd, struct error *err) MUST_CHECK;
+int relay_keyboard(struct relay *r, int fd, int *ret_fd, struct error *err) MUST_CHECK;
 /* From a new pipe to the terminal FD; *RET_FD is its writing end, owned by the caller. */
-int
-relay_screen(struct relay *r, int fd, int *ret_fd, struct error *err) MUST_CHECK;
+int relay_screen(struct relay *r, int fd, int *ret_fd, struct error *err) MUST_CHECK;
 
 /*
  * Say what to wait for. Returns how long a wait may last at most: -1 for ever, or milliseconds when
  * the foreground has to be looked at again.
  */
-int
-relay_poll(const struct relay *r, struct pollfd polls[RELAY_POLLS]);
+int relay_poll(const struct relay *r, struct pollfd polls[RELAY_POLLS]);
 /* Do what can be done without waiting. */
-void
-relay_step(struct relay *r, const struct pollfd polls[RELAY_POLLS]);
+void relay_step(struct relay *r, const struct pollfd polls[RELAY_POLLS]);
 /* Write everything that the pipe still holds; for the end of a run. */
-void
-relay_drain(struct relay *r);
+void relay_drain(struct relay *r);
 
 #endif

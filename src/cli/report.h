@@ -17,19 +17,16 @@
  * directory and comparing device and inode. What a bind mount of a part of the workspace shows
  * elsewhere is not seen by that walk; the file is held open, so the sandbox cannot redirect it.
  */
-int
-report_open(const char *path, int workspace, int *ret_fd, struct error *err) MUST_CHECK;
+int report_open(const char *path, int workspace, int *ret_fd, struct error *err) MUST_CHECK;
 
 /* Write the document and a newline. */
-int
-report_write(int fd, const char *text, size_t len, struct error *err) MUST_CHECK;
+int report_write(int fd, const char *text, size_t len, struct error *err) MUST_CHECK;
 
 /*
  * The document of a run that never came to a decision: the keys of a report as far as they mean
  * anything, verdict "deny", the REASON and, as "detail", TEXT.
  */
-void
-report_failure(const char *session, const char *op, const char *reason, const char *text,
-	       struct buf *out);
+void report_failure(const char *session, const char *op, const char *reason, const char *text,
+		    struct buf *out);
 
 #endif

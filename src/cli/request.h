@@ -39,29 +39,23 @@ struct request {
 	int fds[REQUEST_FDS]; /* workspace, args and env are owned; -1 when there is none */
 };
 
-void
-request_init(struct request *r);
-void
-request_fini(struct request *r);
+void request_init(struct request *r);
+void request_fini(struct request *r);
 
 /*
  * Open PATH as the workspace: a directory, and no link, however many slashes or "/." follow it.
  * -ENOENT, -ENOTDIR, -ELOOP with the reason.
  */
-int
-request_workspace(struct request *r, const char *path, struct error *err) MUST_CHECK;
+int request_workspace(struct request *r, const char *path, struct error *err) MUST_CHECK;
 /* Seal N arguments. -E2BIG beyond the model's bounds. */
-int
-request_args(struct request *r, char *const *arguments, size_t n, struct error *err) MUST_CHECK;
+int request_args(struct request *r, char *const *arguments, size_t n, struct error *err) MUST_CHECK;
 /*
  * Seal every -e of P: NAME=VALUE, or NAME, whose value is taken from the environment (-ENOENT when
  * it is not there). A name is a letter or underscore, then letters, digits, underscores.
  */
-int
-request_env(struct request *r, const struct parsed *p, struct error *err) MUST_CHECK;
+int request_env(struct request *r, const struct parsed *p, struct error *err) MUST_CHECK;
 
 /* Send it. -EPIPE: the daemon was on its way out and has not read it. */
-int
-request_send(const struct request *r, struct channel *c, struct error *err) MUST_CHECK;
+int request_send(const struct request *r, struct channel *c, struct error *err) MUST_CHECK;
 
 #endif

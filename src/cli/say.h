@@ -14,19 +14,15 @@
 
 #define SAY_LINE_MAX 4096 /* bytes of one line; longer is cut */
 
-void
-say(const char *fmt, ...) PRINTF(1, 2);
+void say(const char *fmt, ...) PRINTF(1, 2);
 
 /* "loom: REASON: TEXT", and STATUS_FAILED, for a function to return. */
-int
-say_failed(const char *reason, const struct error *err);
+int say_failed(const char *reason, const struct error *err);
 
 /* "loom: COMMAND: TEXT", where to read on, and STATUS_FAILED. */
-int
-say_usage(const char *words, const struct error *err);
+int say_usage(const char *words, const struct error *err);
 
 /* Write all of B to standard output. 0, or STATUS_FAILED after saying why. */
-int
-print_buf(const struct buf *b);
+int print_buf(const struct buf *b);
 
 #endif

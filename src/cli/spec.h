@@ -111,8 +111,7 @@ extern const struct command_group command_groups[];
 extern const size_t n_command_groups;
 
 struct parsed;
-typedef int
-command_fn(const struct parsed *args);
+typedef int command_fn(const struct parsed *args);
 
 /* The functions. Each is defined in the file of its name, in the program of its table row. */
 #define COMMAND(handler, ...) command_fn cmd_##handler;
@@ -131,9 +130,8 @@ enum lookup {
 };
 
 /* Which command do the N arguments start with? Whole words only, no abbreviations. */
-enum lookup
-command_find(char *const *arguments, size_t n, enum command_id *ret_id, size_t *ret_words);
-const struct command_group *
-command_group_find(const char *word);
+enum lookup command_find(char *const *arguments, size_t n, enum command_id *ret_id,
+			 size_t *ret_words);
+const struct command_group *command_group_find(const char *word);
 
 #endif

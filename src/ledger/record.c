@@ -18,7 +18,8 @@
 #define RECORD_PROBE_BYTES 16 /* magic to CRC: enough to know the header's length */
 
 #define SEGMENT_MAGIC 0x4c4f4f4d53454731ULL /* "LOOMSEG1" */
-#define SEGMENT_FIXED_BYTES 40
+#define SEGMENT_FIXED_BYTES 48
+#define SEGMENT_FLAG_RESERVE 1U
 
 static uint8_t *
 put_u32(uint8_t *p, uint32_t v)
@@ -217,6 +218,7 @@ segment_head_encode(const struct segment_head *s, const struct openset *open, ui
 	p = put_u64(p, s->frontier.size);
 	p = put_u64(p, s->bytes);
 	p = put_u64(p, open->n);
+	p = put_u64(p, s->reserve ? SEGMENT_FLAG_RESERVE : 0);
 	for (unsigned int k = 0; k < MERKLE_LEVELS; k++)
 		if ((s->frontier.size >> k & 1) != 0)
 			p = put_hash(p, s->frontier.hash[k]);
@@ -271,7 +273,7 @@ segment_head_decode(const void *data, size_t len, struct segment_head *ret, stru
 	const uint8_t *p = data;
 	struct segment_head s = {0};
 	uint8_t digest[SHA256_LEN];
-	uint64_t magic, n_open;
+	uint64_t magic, n_open, flags;
 	uint32_t said;
 	int r;
 
@@ -282,7 +284,9 @@ segment_head_decode(const void *data, size_t len, struct segment_head *ret, stru
 		return error_set(err, -EBADMSG, "segment: its head does not fit its checksum");
 	p = get_u32(get_u32(get_u64(p, &magic), &said), &s.key_id);
 	p = get_u64(get_u64(get_u64(p, &s.frontier.size), &s.bytes), &n_open);
-	if (n_open > OPENSET_MAX ||
+	p = get_u64(p, &flags);
+	s.reserve = flags == SEGMENT_FLAG_RESERVE;
+	if (n_open > OPENSET_MAX || (flags != 0 && !s.reserve) ||
 	    head_padded_len(head_content_len(s.frontier.size, (size_t)n_open)) != len)
 		return error_set(err, -EBADMSG,
 				 "segment: its head has another length than it says");

@@ -81,6 +81,7 @@ enum record_state record_decode(const void *data, size_t len, struct record *ret
 struct segment_head {
 	uint64_t bytes;           /* of the file when it was made */
 	uint32_t key_id;          /* of the key that signs this ledger's heads */
+	bool reserve;             /* it was the reserve (journal.h) */
 	struct frontier frontier; /* frontier.size is the first index */
 };
 

@@ -3,14 +3,14 @@
  * in, opens nothing, reads no clock and keeps no state; the same input gives the same verdict.
  *
  * A struct policy is a sealed profile (model/profile.h) and its rules, compiled; it never changes
- * and may be shared. There is one evaluator: policy_decide, policy_why and the `tests:` of a profile
- * all run it.
+ * and may be shared. There is one evaluator: policy_decide, policy_why and the `tests:` of a
+ * profile all run it.
  *
  * How it decides. Every check of the table in builtin.c and every rule of the profile is looked at.
  * Deny beats escalate beats allow; nothing matching is a denial (default-deny); a rule that cannot
  * be evaluated is a denial. The verdict carries the ids of the rules that decided: `builtin/…` of
- * this program, `profile/…` of the profile's fixed parts, `self/…` of the workflow, and the ids that
- * the profile itself gives.
+ * this program, `profile/…` of the profile's fixed parts, `self/…` of the workflow, and the ids
+ * that the profile itself gives.
  */
 #ifndef LOOM_POLICY_POLICY_H
 #define LOOM_POLICY_POLICY_H
@@ -65,16 +65,17 @@ bool policy_is_shipped(const char *name);
 int policy_shipped(size_t i, struct policy **ret, struct error *err) MUST_CHECK;
 
 /*
- * Decide OP. Allocates nothing. The operation has to name the profile and the workflow it is decided
- * under; for exec and the workspace capabilities all its facts are read. A capability that needs
- * more than struct operation holds (net, git, credentials) is never allowed through here.
+ * Decide OP. Allocates nothing. The operation has to name the profile and the workflow it is
+ * decided under; for exec and the workspace capabilities all its facts are read. A capability that
+ * needs more than struct operation holds (net, git, credentials) is never allowed through here.
  */
 void policy_decide(const struct policy *p, const struct workflow *w, const struct operation *op,
 		   struct verdict *ret);
 
 /*
- * Decide a request given as JSON or YAML with the keys of REQUEST_FIELDS, by the same evaluator, and
- * append one JSON document to OUT: the verdict as verdict_json has it, and "capability", "profile"
+ * Decide a request given as JSON or YAML with the keys of REQUEST_FIELDS, by the same evaluator,
+ * and append one JSON document to OUT: the verdict as verdict_json has it, and "capability",
+ * "profile"
  * {"name","digest"}, "workflow", "rules" (the ids that decided) and "considered": [{"rule",
  * "effect","matched","why"}…] in the order they were looked at. `effect` is what the rule does when
  * it matches. A request that cannot be read is a denial like any other; only -ENOMEM and -EMSGSIZE

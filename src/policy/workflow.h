@@ -20,11 +20,12 @@
 
 struct workflow {
 	char name[NAME_MAX_LEN + 1];
-	uint32_t uid;          /* whose requests: the uid of the channel has to be this one */
+	uint32_t uid;	       /* whose requests: the uid of the channel has to be this one */
 	uint32_t capabilities; /* CAPABILITY_BIT()s it grants of those a profile has */
 };
 
 /* The workflow called NAME (empty: self) for the user UID. -ENOENT when there is none. */
-int workflow_find(const char *name, uint32_t uid, struct workflow *ret, struct error *err) MUST_CHECK;
+int workflow_find(const char *name, uint32_t uid, struct workflow *ret,
+		  struct error *err) MUST_CHECK;
 
 #endif

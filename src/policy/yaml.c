@@ -1,9 +1,9 @@
 /*
  * Three stages, each narrower than the one before. The bytes are screened without any notion of
- * YAML, so that the library below only ever sees ordinary text. Its events are then taken one by one
- * against a table of what may come; depth and number are counted here, and a stop is a stop: nothing
- * after it is parsed. What is left is a tree, in which every mapping is checked for keys that are
- * the same once their escapes are undone.
+ * YAML, so that the library below only ever sees ordinary text. Its events are then taken one by
+ * one against a table of what may come; depth and number are counted here, and a stop is a stop:
+ * nothing after it is parsed. What is left is a tree, in which every mapping is checked for keys
+ * that are the same once their escapes are undone.
  *
  * Nodes and texts live in chunks that are only freed together. The number of bytes bounds the texts
  * (an escape never makes more than twice as many) and YAML_NODES_MAX the nodes.
@@ -44,11 +44,11 @@ struct yaml {
 struct level {
 	struct yaml_node *node;
 	struct yaml_node *last;
-	bool has_key;               /* a mapping between key and value */
+	bool has_key; /* a mapping between key and value */
 	const char *key;
 	size_t key_len;
 	struct yaml_position key_at;
-	size_t after;               /* offset just past the newest child */
+	size_t after; /* offset just past the newest child */
 };
 
 struct reader {
@@ -232,7 +232,8 @@ screen_bytes(struct reader *rd, struct error *err)
 			return yaml_error(rd->y, at, err, "found %s", wrong);
 		/* Of no other line that is accepted is this the first character. */
 		if (c == '%' && at.column == 1)
-			return yaml_error(rd->y, at, err, "found a directive; leave it out, this is "
+			return yaml_error(rd->y, at, err,
+					  "found a directive; leave it out, this is "
 					  "YAML 1.2");
 		blank = blank && (c == ' ' || c == '\n');
 		at.column++;
@@ -292,7 +293,8 @@ node_attach(struct reader *rd, struct yaml_node *n, struct error *err)
 
 	if (rd->depth == 0) {
 		if (rd->y->root != NULL)
-			return yaml_error(rd->y, n->at, err, "found a second value; one document "
+			return yaml_error(rd->y, n->at, err,
+					  "found a second value; one document "
 					  "is due");
 		rd->y->root = n;
 		return 0;
@@ -300,7 +302,8 @@ node_attach(struct reader *rd, struct yaml_node *n, struct error *err)
 	l = &rd->levels[rd->depth - 1];
 	if (l->node->kind == YAML_MAPPING) {
 		if (!l->has_key)
-			return yaml_error(rd->y, n->at, err, "found a list or mapping as a key; a "
+			return yaml_error(rd->y, n->at, err,
+					  "found a list or mapping as a key; a "
 					  "key is text");
 		n->key = l->key;
 		n->key_len = l->key_len;
@@ -346,7 +349,8 @@ scalar_check(struct reader *rd, struct fy_event *e, const struct yaml_node *n, s
 	enum fy_scalar_style style = fy_token_scalar_style(e->scalar.value);
 
 	if (style != FYSS_PLAIN && style != FYSS_SINGLE_QUOTED && style != FYSS_DOUBLE_QUOTED)
-		return yaml_error(rd->y, n->at, err, "found a block of text; write plain or quoted "
+		return yaml_error(rd->y, n->at, err,
+				  "found a block of text; write plain or quoted "
 				  "text on one line");
 	if (is_null(n)) {
 		const struct level *l = rd->depth > 0 ? &rd->levels[rd->depth - 1] : NULL;
@@ -357,10 +361,12 @@ scalar_check(struct reader *rd, struct fy_event *e, const struct yaml_node *n, s
 	}
 	/* {"a":1 "b":2} is a longer plain text to YAML and a missing comma to everyone else. */
 	if (n->plain && memchr(n->text, '"', n->len) != NULL)
-		return yaml_error(rd->y, n->at, err, "found a double quote inside plain text; put "
+		return yaml_error(rd->y, n->at, err,
+				  "found a double quote inside plain text; put "
 				  "the whole text in quotes");
 	if (end != NULL && mark_position(end).line != n->at.line)
-		return yaml_error(rd->y, n->at, err, "found text that goes on in the next line; "
+		return yaml_error(rd->y, n->at, err,
+				  "found text that goes on in the next line; "
 				  "write it on one line");
 	for (size_t i = 0; i < n->len;) {
 		uint32_t c = 0;
@@ -368,8 +374,8 @@ scalar_check(struct reader *rd, struct fy_event *e, const struct yaml_node *n, s
 
 		if (bytes == 0 || c == '\n' || char_wrong(c) != NULL)
 			return yaml_error(rd->y, n->at, err, "found text with an escape for %s",
-					  bytes == 0 ? "something that is no character" :
-						       "a character that may not be in it");
+					  bytes == 0 ? "something that is no character"
+						     : "a character that may not be in it");
 		i += bytes;
 	}
 	return 0;
@@ -415,8 +421,10 @@ take_start(struct reader *rd, struct fy_event *e, struct error *err)
 	int r;
 
 	if (rd->depth >= YAML_DEPTH_MAX)
-		return yaml_error(rd->y, event_position(e), err, "found more than %d levels of "
-				  "nesting", YAML_DEPTH_MAX);
+		return yaml_error(rd->y, event_position(e), err,
+				  "found more than %d levels of "
+				  "nesting",
+				  YAML_DEPTH_MAX);
 	n = node_new(rd, e, kind, err);
 	if (n == NULL)
 		return err != NULL && err->code != 0 ? err->code : -ENOMEM;
@@ -464,7 +472,8 @@ check_duplicates(struct reader *rd, const struct yaml_node *mapping, struct erro
 		const struct yaml_node *a = all[i - 1].node, *b = all[i].node;
 
 		if (strcmp(a->key, b->key) == 0)
-			r = yaml_error(rd->y, b->key_at, err, "found the key '%s' a second time; "
+			r = yaml_error(rd->y, b->key_at, err,
+				       "found the key '%s' a second time; "
 				       "the first is at %u:%u",
 				       field_show(b->key, b->key_len).text, a->key_at.line,
 				       a->key_at.column);
@@ -488,7 +497,8 @@ check_trailing_comma(struct reader *rd, const struct level *l, struct fy_event *
 			while (i + 1 < end && rd->data[i + 1] != '\n')
 				i++;
 		else if (rd->data[i] == ',')
-			return yaml_error(rd->y, mark_position(m), err, "found a comma before the "
+			return yaml_error(rd->y, mark_position(m), err,
+					  "found a comma before the "
 					  "end; remove it");
 	}
 	return 0;
@@ -505,8 +515,8 @@ take_end(struct reader *rd, struct fy_event *e, struct error *err)
 	if (rd->depth == 0)
 		return yaml_error(rd->y, event_position(e), err, "found an end of nothing");
 	l = &rd->levels[rd->depth - 1];
-	bracket = e->type == FYET_MAPPING_END ? e->mapping_end.mapping_end :
-						e->sequence_end.sequence_end;
+	bracket = e->type == FYET_MAPPING_END ? e->mapping_end.mapping_end
+					      : e->sequence_end.sequence_end;
 	if (l->has_key)
 		r = yaml_error(rd->y, l->key_at, err, "found a key without a value");
 	if (r == 0 && bracket != NULL && fy_token_get_text0(bracket) != NULL)
@@ -523,12 +533,14 @@ static int
 take_event(struct reader *rd, struct fy_event *e, struct error *err)
 {
 	if (e->type == FYET_ALIAS)
-		return yaml_error(rd->y, event_position(e), err, "found an alias; write the value "
+		return yaml_error(rd->y, event_position(e), err,
+				  "found an alias; write the value "
 				  "out");
 	if (fy_event_get_anchor_token(e) != NULL)
 		return yaml_error(rd->y, event_position(e), err, "found an anchor; leave it out");
 	if (fy_event_get_tag_token(e) != NULL)
-		return yaml_error(rd->y, event_position(e), err, "found a tag; leave it out, the "
+		return yaml_error(rd->y, event_position(e), err,
+				  "found a tag; leave it out, the "
 				  "schema says what a value is");
 	switch (e->type) {
 	case FYET_STREAM_START:
@@ -539,11 +551,13 @@ take_event(struct reader *rd, struct fy_event *e, struct error *err)
 		return 0;
 	case FYET_DOCUMENT_START:
 		if (rd->documents++ > 0)
-			return yaml_error(rd->y, event_position(e), err, "found a second document; "
+			return yaml_error(rd->y, event_position(e), err,
+					  "found a second document; "
 					  "a file holds one");
 		if (fy_document_state_version_explicit(e->document_start.document_state) ||
 		    fy_document_state_tags_explicit(e->document_start.document_state))
-			return yaml_error(rd->y, event_position(e), err, "found a directive; leave "
+			return yaml_error(rd->y, event_position(e), err,
+					  "found a directive; leave "
 					  "it out");
 		return 0;
 	case FYET_SCALAR:

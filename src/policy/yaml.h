@@ -1,13 +1,14 @@
 /*
  * A strict reader for the YAML that configuration is written in. It works on bytes that were handed
- * in and gives back a tree with positions, or an error "FILE:LINE:COLUMN: what was found; what would
- * be right".
+ * in and gives back a tree with positions, or an error "FILE:LINE:COLUMN: what was found; what
+ * would be right".
  *
  * Bytes first: at most YAML_BYTES_MAX of valid UTF-8 with no control character but the line feed
- * (so no tab and no carriage return), no BOM, nothing that reverses text. Then exactly one document of mappings, lists and
- * plain or quoted one-line scalars, at most YAML_DEPTH_MAX deep and YAML_NODES_MAX values large. No
- * anchors, aliases, tags, merge keys, complex keys, directives, block scalars, nulls, duplicate keys
- * or trailing commas. JSON is the subset of this that it is. (YAML 1.2.2)
+ * (so no tab and no carriage return), no BOM, nothing that reverses text. Then exactly one document
+ * of mappings, lists and plain or quoted one-line scalars, at most YAML_DEPTH_MAX deep and
+ * YAML_NODES_MAX values large. No anchors, aliases, tags, merge keys, complex keys, directives,
+ * block scalars, nulls, duplicate keys or trailing commas. JSON is the subset of this that it is.
+ * (YAML 1.2.2)
  *
  * Scalars are text here, whatever they look like: what a value means is said by the schema.
  */
@@ -33,18 +34,18 @@ struct yaml_position {
 
 struct yaml_node {
 	enum yaml_kind kind;
-	bool plain;                /* a scalar without quotes */
+	bool plain; /* a scalar without quotes */
 	struct yaml_position at;
-	const char *text;          /* a scalar's; NUL-terminated, no NUL inside */
+	const char *text; /* a scalar's; NUL-terminated, no NUL inside */
 	size_t len;
-	const char *key;           /* of a value in a mapping; NULL in a list */
+	const char *key; /* of a value in a mapping; NULL in a list */
 	size_t key_len;
 	struct yaml_position key_at;
 	struct yaml_node *first, *next; /* elements or values; siblings, in their order */
 	uint32_t count;
 };
 
-struct yaml;                   /* owns all nodes and texts */
+struct yaml; /* owns all nodes and texts */
 
 /* FILE is for messages only; it is copied and escaped. */
 int yaml_read(const void *data, size_t len, const char *file, struct yaml **ret,

@@ -1,0 +1,145 @@
+/*
+ * Documents leave at once, part by part; what a client does not read waits in its queue, which is
+ * bounded, so one that never reads loses its connection and nobody else's time.
+ */
+#include "authority/reply.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "authority/authority.h"
+#include "base/buf.h"
+#include "base/json.h"
+
+#define DOCUMENT_MAX (16 * 1024 * 1024)
+
+static const struct {
+	enum reason reason;
+	int status;
+} statuses[] = {
+	{R_INVALID_REQUEST, -EINVAL},
+	{R_INVALID_PATH, -EINVAL},
+	{R_INVALID_ARGUMENT, -EINVAL},
+	{R_SESSION_ENDED, -ENOENT},
+	{R_BUSY, -EBUSY},
+	{R_LIMIT_EXCEEDED, -E2BIG},
+	{R_AUDIT_UNAVAILABLE, -EIO},
+	{R_INTERNAL, -EIO},
+	{R_CAPABILITY_UNAVAILABLE, -ENOTSUP},
+	{R_RUNTIME_UNAVAILABLE, -ENOTSUP},
+};
+
+int
+reply_status(enum reason r)
+{
+	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+		if (statuses[i].reason == r)
+			return statuses[i].status;
+	return -EPERM;
+}
+
+/* After its last part an asker is free for the next request, or done with. */
+static void
+asker_done(struct asker *to)
+{
+	if (to->client != NULL)
+		client_idle(to->client);
+	if (to->conn != 0)
+		asker_forget(to);
+	to->client = NULL;
+}
+
+void
+reply_part(struct asker *to, int status, const void *data, size_t len, bool last)
+{
+	struct authority *a = to->authority;
+	struct wire_bytes part = wire_bytes_of(data, len);
+	struct error err = {0};
+	int r = 0;
+
+	/* A client that does not take it is ended by its peer; the api's failure is everybody's. */
+	if (to->client != NULL)
+		r = PEER_SEND(&to->client->peer, doc, &err, .status = status, .last = last,
+			      .part = part);
+	else if (to->conn != 0)
+		r = PEER_SEND(&a->api, api_doc, &err, .conn = to->conn, .request = to->request,
+			      .status = status, .last = last, .part = part);
+	if (r < 0 && to->conn != 0)
+		authority_broken(a, "answer loom-api: %s", err.text);
+	if (last)
+		asker_done(to);
+}
+
+static void
+reply_parts(struct asker *to, int status, const char *data, size_t len)
+{
+	while (len > REPLY_PART_MAX) {
+		reply_part(to, status, data, REPLY_PART_MAX, false);
+		data += REPLY_PART_MAX;
+		len -= REPLY_PART_MAX;
+	}
+	reply_part(to, status, data, len, true);
+}
+
+void
+reply_bytes(struct asker *to, const void *data, size_t len)
+{
+	reply_parts(to, 0, data, len);
+}
+
+void
+reply_json(struct asker *to, const json_t *doc)
+{
+	CLEANUP(buf_fini) struct buf text;
+	struct error err = {0};
+
+	buf_init(&text, DOCUMENT_MAX);
+	if (doc == NULL)
+		(void)error_set(&err, -ENOMEM, "out of memory for a document");
+	else if (json_write_canonical(doc, &text, &err) == 0)
+		(void)buf_check(&text, &err);
+	if (err.code < 0)
+		reply_error(to, err.code == -EMSGSIZE ? R_LIMIT_EXCEEDED : R_INTERNAL, &err);
+	else
+		reply_parts(to, 0, text.data, text.len);
+}
+
+void
+reply_deny(struct asker *to, const struct verdict *v, const char *op)
+{
+	static const char last_resort[] = "{\"reason\":\"internal\",\"verdict\":\"deny\"}";
+	CLEANUP(json_decrefp) json_t *doc = verdict_json(v, op);
+	CLEANUP(buf_fini) struct buf text;
+	int status = reply_status(v->reason);
+
+	buf_init(&text, REPLY_PART_MAX);
+	if (doc == NULL || json_write_canonical(doc, &text, NULL) < 0)
+		reply_parts(to, status, last_resort, sizeof(last_resort) - 1);
+	else
+		reply_parts(to, status, text.data, text.len);
+}
+
+void
+reply_deny_with(struct asker *to, enum reason r, const char *next, const char *fmt, ...)
+{
+	char detail[VERDICT_DETAIL_MAX];
+	struct verdict v;
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(detail, sizeof(detail), fmt, ap);
+	va_end(ap);
+	verdict_init(&v);
+	verdict_deny(&v, r, NULL, "%s", detail);
+	if (next != NULL)
+		verdict_next(&v, "%s", next);
+	reply_deny(to, &v, NULL);
+}
+
+void
+reply_error(struct asker *to, enum reason r, const struct error *err)
+{
+	reply_deny_with(to, r, NULL, "%s", err->text);
+}

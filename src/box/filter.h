@@ -1,0 +1,32 @@
+/*
+ * The seccomp filter of commands: an allowlist of one ABI, made of the table in filter.def once when
+ * the box starts, and installed as it is in each session. Any other ABI ends the process. The
+ * program is a balanced tree over ranges of numbers, so that a call costs about seven comparisons.
+ */
+#ifndef LOOM_BOX_FILTER_H
+#define LOOM_BOX_FILTER_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/macro.h"
+
+#define FILTER_INSNS_MAX 1024
+#define FILTER_LAST 462 /* mseal, of Linux 6.10: the last number this table knows */
+
+enum filter_kind { FILTER_PLAIN, FILTER_PTRACE, FILTER_KINDS };
+
+struct filter {
+	uint16_t len;                  /* instructions */
+	uint8_t digest[32];            /* SHA-256 of the program as installed */
+	struct sock_filter insns[FILTER_INSNS_MAX];
+};
+
+/* -E2BIG: the table has outgrown FILTER_INSNS_MAX. */
+int filter_build(enum filter_kind kind, struct filter *ret, struct error *err) MUST_CHECK;
+/* For the calling process and all it will be; needs no_new_privs. 0 or a negative errno value. */
+int filter_install(const struct filter *f) MUST_CHECK;
+
+#endif

@@ -1,0 +1,454 @@
+/*
+ * Two kinds. Fixed ones are in a table. Homes come from /etc/passwd, read as a file: no name service
+ * is asked by a process of root's. The places that exist are opened once and kept as device and inode,
+ * each with the chain of directories above it for the question of what contains it; the table is made
+ * anew when /etc/passwd changed or after a minute. What lies in a home (keys, credentials) is looked
+ * up at each question, since it can appear any time.
+ *
+ * A workspace is then judged by walking ".." from its descriptor to the root.
+ */
+#include "box/places.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/path.h"
+
+#define PLACES_MAX 4096
+#define PLACES_REFRESH_MS 60000
+#define WALK_MAX 4096           /* levels above a workspace; the kernel's paths end there */
+#define WHY_MAX 256
+
+enum place_rule {
+	PLACE_ITSELF = 1,       /* may not be it */
+	PLACE_BENEATH = 2,      /* nor lie in it */
+	PLACE_CONTAINS = 4,     /* nor contain it */
+	PLACE_FINE = 8,         /* what lies in it is fine, whatever is said of what is above it */
+	PLACE_HOME = 16,        /* look for HOME_SECRETS in it */
+};
+#define PLACE_ALL (PLACE_ITSELF | PLACE_BENEATH | PLACE_CONTAINS)
+
+/* clang-format off */
+static const struct fixed {
+	const char *path;
+	unsigned int rules;
+} fixed_places[] = {
+	{"/", PLACE_ITSELF},
+	{"/bin", PLACE_ALL}, {"/sbin", PLACE_ALL},
+	{"/lib", PLACE_ALL}, {"/lib32", PLACE_ALL}, {"/lib64", PLACE_ALL}, {"/libx32", PLACE_ALL},
+	{"/usr", PLACE_ALL},
+	{"/usr/src", PLACE_ITSELF | PLACE_FINE}, {"/usr/local/src", PLACE_ITSELF | PLACE_FINE},
+	{"/etc", PLACE_ALL}, {"/boot", PLACE_ALL}, {"/efi", PLACE_ALL},
+	{"/proc", PLACE_ALL}, {"/sys", PLACE_ALL}, {"/dev", PLACE_ALL}, {"/run", PLACE_ALL},
+	{"/nix", PLACE_ALL}, {"/gnu", PLACE_ALL}, {"/snap", PLACE_ALL},
+	{"/tmp", PLACE_ITSELF}, {"/home", PLACE_ITSELF | PLACE_CONTAINS},
+	/* Of /var what programs and people put there by themselves is fine: tmp, www, opt, local … */
+	{"/var", PLACE_ITSELF}, {"/var/tmp", PLACE_ITSELF},
+	{"/var/lib", PLACE_ALL}, {"/var/cache", PLACE_ALL}, {"/var/log", PLACE_ALL},
+	{"/var/spool", PLACE_ALL}, {"/var/mail", PLACE_ALL}, {"/var/backups", PLACE_ALL},
+	{"/var/run", PLACE_ALL}, {"/var/lock", PLACE_ALL}, {"/var/db", PLACE_ALL},
+	/* Build services keep their checkouts there. */
+	{"/var/lib/jenkins", PLACE_ITSELF | PLACE_FINE},
+	{"/var/lib/gitlab-runner", PLACE_ITSELF | PLACE_FINE},
+	{"/var/lib/buildkite-agent", PLACE_ITSELF | PLACE_FINE},
+};
+
+/* Beneath a home: keys, credentials, browsers, settings that run, the state of Loom. */
+static const char *const home_secrets[] = {
+	".ssh", ".gnupg", ".pki", ".aws", ".azure", ".gcloud", ".kube", ".docker", ".config", ".mozilla",
+	".thunderbird", ".password-store", ".vault-token", ".local/share/keyrings", ".local/share/loom",
+	".local/state", ".cache/loom", ".cargo", ".npm", ".terraform.d", ".oci", ".claude", ".codex",
+	".cursor", ".vscode", ".vscode-server", "snap", ".var",
+};
+/* clang-format on */
+
+struct object {
+	dev_t dev;
+	ino_t ino;
+};
+
+struct place {
+	struct object at;
+	unsigned int rules;     /* enum place_rule bits */
+	char name[96];          /* for people */
+};
+
+/* A directory that contains a place: it may not be a workspace either. */
+struct container {
+	struct object at;
+	size_t place;
+};
+
+static struct places {
+	struct place *places;
+	size_t n;
+	struct container *above;
+	size_t n_above;
+	uint64_t made_ms;
+	struct timespec passwd;
+	bool made;
+} known;
+
+static char why_text[WHY_MAX];
+
+static bool
+object_is(const struct object *a, const struct object *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
+static struct object
+object_of(const struct stat *st)
+{
+	return (struct object){.dev = st->st_dev, .ino = st->st_ino};
+}
+
+/*
+ * The directories from FD up to the root, itself first, into CHAIN. Returns how many, or a negative
+ * errno value. The root is where ".." is itself.
+ */
+static int
+chain_of(int fd, struct object *chain, struct error *err)
+{
+	CLEANUP(fd_closep) int cur = -1;
+	struct stat st;
+	int n = 0;
+
+	if (fstat(fd, &st) != 0)
+		return error_sys(err, -errno, "fstat a directory");
+	for (;;) {
+		int up;
+
+		chain[n++] = object_of(&st);
+		up = openat(cur >= 0 ? cur : fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (up < 0)
+			return error_sys(err, -errno, "look at the directory above");
+		fd_close(cur);
+		cur = up;
+		if (fstat(cur, &st) != 0)
+			return error_sys(err, -errno, "fstat a directory");
+		if (st.st_dev == chain[n - 1].dev && st.st_ino == chain[n - 1].ino)
+			return n;
+		if (n == WALK_MAX)
+			return error_set(err, -ELOOP, "too many directories above it");
+	}
+}
+
+static int
+container_add(struct places *p, const struct object *at, size_t place)
+{
+	struct container *above = realloc(p->above, (p->n_above + 1) * sizeof(*above));
+
+	if (above == NULL)
+		return -ENOMEM;
+	p->above = above;
+	above[p->n_above++] = (struct container){.at = *at, .place = place};
+	return 0;
+}
+
+/* The root contains everything and has a rule of its own. */
+static int
+containers_add(struct places *p, int fd, size_t place, struct error *err)
+{
+	struct object *chain = malloc(WALK_MAX * sizeof(*chain));
+	int n, r = 0;
+
+	if (chain == NULL)
+		return error_set(err, -ENOMEM, "out of memory");
+	n = chain_of(fd, chain, err);
+	for (int i = 1; r == 0 && i < n - 1; i++)
+		r = container_add(p, &chain[i], place);
+	free(chain);
+	return n < 0 ? n : r < 0 ? error_set(err, r, "out of memory") : 0;
+}
+
+/* FD is the place; not there (or not reachable) is not forbidden. */
+static int
+place_add(struct places *p, int fd, const char *name, unsigned int rules, struct error *err)
+{
+	struct place *places;
+	struct stat st;
+
+	if (p->n >= PLACES_MAX)
+		return error_set(err, -E2BIG, "too many homes in /etc/passwd");
+	if (fstat(fd, &st) != 0)
+		return error_sys(err, -errno, "fstat %s", name);
+	places = realloc(p->places, (p->n + 1) * sizeof(*places));
+	if (places == NULL)
+		return error_set(err, -ENOMEM, "out of memory");
+	p->places = places;
+	places[p->n] = (struct place){.at = object_of(&st), .rules = rules};
+	(void)snprintf(places[p->n].name, sizeof(places[p->n].name), "%s", name);
+	p->n++;
+	return (rules & PLACE_CONTAINS) != 0 ? containers_add(p, fd, p->n - 1, err) : 0;
+}
+
+static int
+place_add_path(struct places *p, const char *path, const char *name, unsigned int rules,
+	       struct error *err)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES))
+		return 0;
+	if (fd < 0)
+		return error_sys(err, -errno, "open %s", path);
+	return place_add(p, fd, name, rules, err);
+}
+
+/* Homes of people and of root. Those of services are mostly no homes (/bin, /var/www, /nonexistent). */
+static bool
+is_home(const struct passwd *pw)
+{
+	return (pw->pw_uid == 0 || pw->pw_uid >= 1000) && pw->pw_uid != 65534 &&
+	       path_absolute_check(pw->pw_dir, NULL) == 0 && strcmp(pw->pw_dir, "/") != 0;
+}
+
+static int
+homes_add(struct places *p, struct error *err)
+{
+	FILE *f = fopen("/etc/passwd", "re");
+	struct passwd *pw;
+	int r = 0;
+
+	/* Without it there are no people. Root's home is one all the same. */
+	if (f == NULL)
+		return place_add_path(p, "/root", "the home of root",
+				      PLACE_ITSELF | PLACE_CONTAINS | PLACE_HOME, err);
+	while (r == 0 && (pw = fgetpwent(f)) != NULL) {
+		char name[96];
+
+		if (!is_home(pw))
+			continue;
+		(void)snprintf(name, sizeof(name), "the home of %.64s", pw->pw_name);
+		r = place_add_path(p, pw->pw_dir, name, PLACE_ITSELF | PLACE_CONTAINS | PLACE_HOME,
+				   err);
+	}
+	(void)fclose(f);
+	return r;
+}
+
+static void
+places_fini(struct places *p)
+{
+	free(p->places);
+	free(p->above);
+	*p = (struct places){0};
+}
+
+static int
+places_make(struct places *p, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed_places); i++)
+		r = place_add_path(p, fixed_places[i].path, fixed_places[i].path,
+				   fixed_places[i].rules, err);
+	return r < 0 ? r : homes_add(p, err);
+}
+
+static int
+places_refresh(struct error *err)
+{
+	CLEANUP(places_fini) struct places fresh = {0};
+	struct stat st = {0};
+	uint64_t now = clock_boot_ms();
+	int r;
+
+	(void)stat("/etc/passwd", &st);
+	if (known.made && now - known.made_ms < PLACES_REFRESH_MS &&
+	    known.passwd.tv_sec == st.st_mtim.tv_sec && known.passwd.tv_nsec == st.st_mtim.tv_nsec)
+		return 0;
+	r = places_make(&fresh, err);
+	if (r < 0)
+		return r;
+	fresh.made = true;
+	fresh.made_ms = now;
+	fresh.passwd = st.st_mtim;
+	places_fini(&known);
+	known = fresh;
+	fresh = (struct places){0};
+	return 0;
+}
+
+static const char *
+why(const char *how, const char *what, const char *whose)
+{
+	(void)snprintf(why_text, sizeof(why_text), "%s %s%s%s", how, what,
+		       whose != NULL ? " in " : "", whose != NULL ? whose : "");
+	return why_text;
+}
+
+/* Is the workspace a directory between HOME and SECRET, a path of several components? */
+static bool
+contains_secret(int home, const char *secret, const struct object *workspace)
+{
+	char above[PATH_NAME_MAX];
+
+	for (const char *slash = strchr(secret, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		struct stat st;
+		struct object at;
+
+		(void)snprintf(above, sizeof(above), "%.*s", (int)(slash - secret), secret);
+		if (fstatat(home, above, &st, 0) != 0)
+			return false;
+		at = object_of(&st);
+		if (object_is(workspace, &at))
+			return true;
+	}
+	return false;
+}
+
+/* Does the chain go through one of the secrets of HOME, which is chain[LEVEL]? */
+static const char *
+judge_home(int home, const struct place *p, const struct object *chain, int level)
+{
+	for (size_t i = 0; i < ARRAY_LEN(home_secrets); i++) {
+		struct stat st;
+		struct object at;
+
+		if (contains_secret(home, home_secrets[i], &chain[0]))
+			return why("contains", home_secrets[i], p->name);
+		if (fstatat(home, home_secrets[i], &st, 0) != 0)
+			continue;
+		at = object_of(&st);
+		for (int k = 0; k < level; k++)
+			if (object_is(&chain[k], &at))
+				return why(k == 0 ? "is" : "lies beneath", home_secrets[i], p->name);
+	}
+	return NULL;
+}
+
+/* What the table says of chain[LEVEL], reached as CUR. *FINE: rules about being beneath are off. */
+static const char *
+judge_level(int cur, const struct object *chain, int level, bool *fine)
+{
+	for (size_t i = 0; i < known.n; i++) {
+		const struct place *p = &known.places[i];
+		const char *found = NULL;
+
+		if (!object_is(&p->at, &chain[level]))
+			continue;
+		if (level == 0 && (p->rules & PLACE_ITSELF) != 0)
+			return why("is", p->name, NULL);
+		if (level > 0 && (p->rules & PLACE_BENEATH) != 0 && !*fine)
+			return why("lies beneath", p->name, NULL);
+		if ((p->rules & PLACE_HOME) != 0)
+			found = judge_home(cur, p, chain, level);
+		if (found != NULL)
+			return found;
+		*fine = *fine || (p->rules & PLACE_FINE) != 0;
+	}
+	return NULL;
+}
+
+static const char *
+judge_contains(const struct object *at)
+{
+	for (size_t i = 0; i < known.n_above; i++)
+		if (object_is(&known.above[i].at, at))
+			return why("contains", known.places[known.above[i].place].name, NULL);
+	return NULL;
+}
+
+/* Go up from FD, filling CHAIN and judging each level. */
+static int
+judge_walk(int fd, struct object *chain, int *ret_n, const char **ret_why, struct error *err)
+{
+	CLEANUP(fd_closep) int cur = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool fine = false;
+	struct stat st;
+	int n = 0;
+
+	*ret_why = NULL;
+	for (;;) {
+		int up;
+
+		if (cur < 0 || fstat(cur, &st) != 0)
+			return error_sys(err, -errno, "look at the directories above it");
+		if (n > 0 && st.st_dev == chain[n - 1].dev && st.st_ino == chain[n - 1].ino)
+			break;
+		if (n == WALK_MAX)
+			return error_set(err, -ELOOP, "too many directories above it");
+		chain[n] = object_of(&st);
+		*ret_why = judge_level(cur, chain, n++, &fine);
+		if (*ret_why != NULL)
+			break;
+		up = openat(cur, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd_close(cur);
+		cur = up;
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int
+judge_ours(int ours, const struct object *chain, int n, const char **ret_why, struct error *err)
+{
+	struct object *above = malloc(WALK_MAX * sizeof(*above));
+	int levels;
+
+	if (above == NULL)
+		return error_set(err, -ENOMEM, "out of memory");
+	*ret_why = NULL;
+	levels = chain_of(ours, above, err);
+	for (int i = 0; levels > 0 && i < n; i++)
+		if (object_is(&chain[i], &above[0]))
+			*ret_why = why(i == 0 ? "is" : "lies beneath", "a directory of Loom's own",
+				       NULL);
+	for (int i = 1; *ret_why == NULL && i < levels; i++)
+		if (object_is(&chain[0], &above[i]))
+			*ret_why = why("contains", "a directory of Loom's own", NULL);
+	free(above);
+	return levels < 0 ? levels : 0;
+}
+
+static int
+judge_all_ours(const int *ours, size_t n_ours, const struct object *chain, int n,
+	       const char **ret_why, struct error *err)
+{
+	CLEANUP(fd_closep) int state = -1;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && *ret_why == NULL && i < n_ours; i++)
+		r = judge_ours(ours[i], chain, n, ret_why, err);
+	if (r < 0 || *ret_why != NULL || n_ours == 0)
+		return r;
+	state = openat(ours[0], "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (state < 0)
+		return error_sys(err, -errno, "open the state directory");
+	return judge_ours(state, chain, n, ret_why, err);
+}
+
+int
+places_judge(int fd, const int *ours, size_t n_ours, const char **ret_why, struct error *err)
+{
+	struct object *chain;
+	const char *found = NULL;
+	int n = 0, r;
+
+	r = places_refresh(err);
+	if (r < 0)
+		return r;
+	chain = malloc(WALK_MAX * sizeof(*chain));
+	if (chain == NULL)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = judge_walk(fd, chain, &n, &found, err);
+	if (r == 0 && found == NULL)
+		found = judge_contains(&chain[0]);
+	if (r == 0 && found == NULL)
+		r = judge_all_ours(ours, n_ours, chain, n, &found, err);
+	free(chain);
+	if (r == 0)
+		*ret_why = found;
+	return r;
+}

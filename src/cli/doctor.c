@@ -1,0 +1,239 @@
+/*
+ * loom doctor. Nothing is judged by asking: each thing a session needs is done once by the box in a
+ * throw-away child, and then a real command is run under every shipped profile. Status 0 when all
+ * of them work, else 1.
+ */
+#include "cli/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/daemon.h"
+#include "cli/option.h"
+#include "cli/say.h"
+#include "cli/show.h"
+#include "policy/policy.h"
+
+static bool
+works(const json_t *object)
+{
+	return json_is_true(json_object_get(object, "works"));
+}
+
+static bool
+needed_by(const json_t *check, const char *profile)
+{
+	size_t index;
+	json_t *name;
+
+	json_array_foreach(json_object_get(check, "needed_by"), index, name)
+	{
+		if (json_is_string(name) && strcmp(json_string_value(name), profile) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Does a check fail that PROFILE cannot do without? */
+static bool
+lacks(const json_t *checks, const char *profile)
+{
+	size_t index;
+	json_t *check;
+
+	json_array_foreach(checks, index, check)
+	{
+		if (!works(check) && needed_by(check, profile))
+			return true;
+	}
+	return false;
+}
+
+/* A trial that could not even be asked for is a trial that failed, for the reason that is known. */
+static json_t *
+trial_failed(const char *profile, const json_t *checks, const struct error *err)
+{
+	const char *reason =
+		lacks(checks, profile) ? "runtime-unavailable" : daemon_reason(err->code);
+
+	return json_pack("{s:s, s:b, s:s, s:s, s:o, s:s, s:s}", "profile", profile, "works", 0,
+			 "verdict", "deny", "reason", reason, "detail",
+			 json_escaped(err->text, strlen(err->text)), "operation", "", "trace",
+			 "unverified");
+}
+
+static json_t *
+examine(const json_t *checks, struct error *err)
+{
+	json_t *trials = json_array();
+
+	for (size_t i = 0; i < policy_shipped_count(); i++) {
+		CLEANUP(policy_freep) struct policy *policy = NULL;
+		const char *name = policy_shipped_name(i);
+		struct error failure = {0};
+		json_t *trial = NULL;
+		int r;
+
+		r = policy_shipped(i, &policy, &failure);
+		if (r == 0)
+			r = doctor_trial(name, &trial, &failure);
+		if (r < 0)
+			trial = trial_failed(name, checks, &failure);
+		if (trial != NULL && policy != NULL)
+			json_object_set_new(
+				trial, "workspaceMax",
+				json_boolean(policy_profile(policy)->workspace_max > 0));
+		if (json_array_append_new(trials, trial) != 0) {
+			error_set(err, -1, "out of memory");
+			break;
+		}
+	}
+	return trials;
+}
+
+static void
+print_check(struct buf *out, const json_t *check)
+{
+	buf_str(out, "  ");
+	show_mark(out, works(check) ? MARK_YES : MARK_NO);
+	buf_str(out, "  ");
+	show_add(out, SHOW_BOLD, show_text(check, "check"));
+	buf_str(out, "  ");
+	show_add(out, SHOW_PLAIN, show_text(check, "detail"));
+	buf_char(out, '\n');
+	if (!works(check) && show_text(check, "fix")[0] != '\0') {
+		buf_str(out, "       fix: ");
+		show_add(out, SHOW_YELLOW, show_text(check, "fix"));
+		buf_char(out, '\n');
+	}
+}
+
+static void
+print_losses(struct buf *out, const json_t *checks, const char *profile)
+{
+	size_t index;
+	json_t *check;
+
+	json_array_foreach(checks, index, check)
+	{
+		if (works(check) || !needed_by(check, profile))
+			continue;
+		buf_str(out, "       needs ");
+		show_add(out, SHOW_BOLD, show_text(check, "check"));
+		buf_str(out, ", which fails here\n");
+	}
+}
+
+/* The first level of what was read back: a name and a value each. */
+static void
+print_box(struct buf *out, const json_t *box)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)box, key, value)
+	{
+		char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII |
+						       JSON_ENCODE_ANY);
+
+		buf_str(out, "       ");
+		show_add(out, SHOW_DIM, key);
+		buf_str(out, "  ");
+		show_add(out, SHOW_PLAIN, text != NULL ? text : "");
+		buf_char(out, '\n');
+		free(text);
+	}
+}
+
+static void
+print_trial(struct buf *out, const json_t *trial, const json_t *checks)
+{
+	const char *profile = show_text(trial, "profile");
+	const json_t *max = json_object_get(trial, "workspaceMax");
+
+	buf_str(out, "  ");
+	show_mark(out, works(trial) ? MARK_YES : MARK_NO);
+	buf_str(out, "  ");
+	show_add(out, SHOW_BOLD, profile);
+	buf_str(out, "  ");
+	if (works(trial)) {
+		buf_str(out, "a command ran, and its trace is verified");
+	} else {
+		show_add(out, SHOW_RED, show_text(trial, "reason"));
+		buf_str(out, ": ");
+		show_add(out, SHOW_PLAIN, show_text(trial, "detail"));
+	}
+	if (show_text(trial, "operation")[0] != '\0') {
+		buf_str(out, " (trace ");
+		show_add(out, SHOW_PLAIN, show_text(trial, "operation"));
+		buf_char(out, ')');
+	}
+	buf_char(out, '\n');
+	if (!works(trial))
+		print_losses(out, checks, profile);
+	if (json_is_false(max))
+		buf_str(out, "       the size of the workspace's changes is not bounded "
+			     "(filesystem.workspace.max is not set)\n");
+	print_box(out, json_object_get(trial, "box"));
+}
+
+static int
+print_all(const json_t *checks, const json_t *trials, bool well)
+{
+	CLEANUP(buf_fini) struct buf out;
+	size_t index;
+	json_t *item;
+
+	buf_init(&out, SHOW_MAX);
+	show_add(&out, SHOW_BOLD, "What this machine can enforce");
+	buf_char(&out, '\n');
+	json_array_foreach((json_t *)checks, index, item)
+	{
+		print_check(&out, item);
+	}
+	show_add(&out, SHOW_BOLD, "What each shipped profile gets");
+	buf_char(&out, '\n');
+	json_array_foreach((json_t *)trials, index, item)
+	{
+		print_trial(&out, item, checks);
+	}
+	show_add(&out, well ? SHOW_GREEN : SHOW_RED,
+		 well ? "Every shipped profile works here."
+		      : "Not every shipped profile works here.");
+	buf_char(&out, '\n');
+	return print_buf(&out);
+}
+
+int
+cmd_doctor(const struct parsed *args)
+{
+	CLEANUP(json_decrefp) json_t *checks = NULL;
+	CLEANUP(json_decrefp) json_t *trials = NULL;
+	CLEANUP(json_decrefp) json_t *doc = NULL;
+	struct error err = {0};
+	bool well = true;
+	size_t index;
+	json_t *item;
+	int r;
+
+	if (doctor_probe(&checks, &err) < 0)
+		return say_failed("internal", &err);
+	trials = examine(checks, &err);
+	if (err.code != 0)
+		return say_failed("internal", &err);
+	json_array_foreach(trials, index, item)
+	{
+		well = well && works(item);
+	}
+	if (option_given(args, OPT_JSON)) {
+		doc = json_pack("{s:O, s:O, s:b}", "checks", checks, "profiles", trials, "works",
+				well);
+		r = show_json(doc);
+	} else {
+		r = print_all(checks, trials, well);
+	}
+	if (r != STATUS_OK)
+		return r;
+	return well ? STATUS_OK : STATUS_NOT;
+}
