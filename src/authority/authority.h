@@ -33,6 +33,7 @@
 #include "authority/peer.h"
 #include "authority/profiles.h"
 #include "authority/sessions.h"
+#include "authority/start.h"
 #include "authority/views.h"
 #include "base/error.h"
 #include "base/macro.h"
@@ -46,21 +47,24 @@
 /* What the process was started with. */
 struct settings {
 	bool private_mode;
-	uint64_t idle_ms;                 /* 0: never */
-	uint32_t uid;                     /* ours: whom a private Loom serves */
-	gid_t own_group;                  /* counts as the owner's for configuration; (gid_t)-1 */
-	char owner[NAME_MAX_LEN + 1];     /* the name of uid */
-	char boot[64];                    /* of this boot of the machine */
+	uint64_t idle_ms;		  /* 0: never */
+	uint32_t uid;			  /* ours: whom a private Loom serves */
+	gid_t own_group;		  /* counts as the owner's for configuration; (gid_t)-1 */
+	char owner[NAME_MAX_LEN + 1];	  /* the name of uid */
+	char boot[64];			  /* of this boot of the machine */
+	const char *state, *run, *config; /* the directories' paths, to be shown; NULL: none */
 };
 
 /* Descriptors it is handed; all owned by the authority after authority_init. -1: none. */
 struct handed {
-	int loomd, ledger, box, api;      /* channels */
+	int loomd, ledger, box, api; /* channels */
 	int cli_listen, http_listen;
 	int views;
 	int config;
 };
 
+struct act;
+struct question;
 struct run;
 struct authority {
 	struct settings settings;
@@ -72,20 +76,24 @@ struct authority {
 	struct doors doors;
 	struct sessions sessions;
 	struct profiles profiles;
-	struct views *views;              /* NULL until the ledger has told of itself */
+	const char *places[3]; /* what no profile may mount */
+	struct views *views;   /* NULL until the ledger has told of itself */
 	struct follow follow;
 	struct idle idle;
+	struct start start;
 	const struct hooks *hooks;
-	char vkey[256];                   /* of the ledger */
-	int views_dir;                    /* until the view is open; -1 */
-	struct run *runs;                 /* all of them */
+	char vkey[256];	  /* of the ledger */
+	int views_dir;	  /* until the view is open; -1 */
+	struct run *runs; /* all of them; so the others below */
 	size_t n_runs;
-	size_t n_acts;                    /* acts that are under way */
-	bool stopping;                    /* nothing new is begun */
+	struct act *acts; /* all that are under way */
+	size_t n_acts;
+	struct question *questions; /* those that wait for the box or the ledger */
+	size_t n_questions;
+	bool stopping; /* nothing new is begun */
 	struct deadline stop_deadline;
-	uint64_t started_ms;              /* boot clock */
-	struct operation *scratch;        /* of the request being looked at; large */
-	struct exec_facts *facts;
+	uint64_t started_ms;	   /* boot clock */
+	struct operation *scratch; /* of the request being looked at; large */
 };
 
 /* Takes all of HANDED, also on failure. authority_fini is due after, also on failure. */

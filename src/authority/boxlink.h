@@ -1,7 +1,7 @@
 /*
- * Our end of the channel to the box: tickets, each with somebody who waits for what comes back under
- * it. A message under a ticket that is not ours, or of a kind that is not due under it, is a broken
- * box, and then we end.
+ * Our end of the channel to the box: tickets, each with somebody who waits for what comes back
+ * under it. A message under a ticket that is not ours, or of a kind that is not due under it, is a
+ * broken box, and then we end.
  */
 #ifndef LOOM_AUTHORITY_BOXLINK_H
 #define LOOM_AUTHORITY_BOXLINK_H
@@ -29,7 +29,7 @@ struct ticket_ops {
 
 struct ticket {
 	struct ticket *prev, *next;
-	struct boxlink *box;        /* NULL: no ticket is held */
+	struct boxlink *box; /* NULL: no ticket is held */
 	uint64_t number;
 	const struct ticket_ops *ops; /* changed by the owner as its state does */
 	void *arg;

@@ -1,6 +1,6 @@
 /*
- * A list sorted by time. Most deadlines have the same length, so a new one belongs at the end, where
- * the search for its place begins.
+ * A list sorted by time. Most deadlines have the same length, so a new one belongs at the end,
+ * where the search for its place begins.
  */
 #include "authority/deadline.h"
 

@@ -14,15 +14,15 @@
 struct deadlines;
 struct deadline {
 	struct deadline *prev, *next; /* by time; both NULL and not first: not set */
-	struct deadlines *list;       /* NULL: not set */
-	uint64_t at_ms;               /* boot clock */
-	void (*fn)(void *arg);        /* called once, with the deadline cleared */
+	struct deadlines *list;	      /* NULL: not set */
+	uint64_t at_ms;		      /* boot clock */
+	void (*fn)(void *arg);	      /* called once, with the deadline cleared */
 	void *arg;
 };
 
 struct deadlines {
 	sd_event_source *timer;
-	uint64_t armed_ms;            /* UINT64_MAX: the timer is off */
+	uint64_t armed_ms; /* UINT64_MAX: the timer is off */
 	struct deadline *first, *last;
 };
 

@@ -1,8 +1,8 @@
 /*
- * A client's message is looked up in a table by its type. Requests move its channel to S_RUNNING, so
- * that the channel itself refuses a second one before the first is answered; client_idle moves it
- * back. Whatever a client does wrong ends that client; the api is a sibling, and what it does wrong
- * ends us.
+ * A client's message is looked up in a table by its type. Requests move its channel to S_RUNNING,
+ * so that the channel itself refuses a second one before the first is answered; client_idle moves
+ * it back. Whatever a client does wrong ends that client; the api is a sibling, and what it does
+ * wrong ends us.
  */
 #include "authority/doors.h"
 
@@ -331,8 +331,11 @@ doors_fini(struct authority *a)
 void
 asker_of_client(struct asker *to, struct client *c)
 {
-	*to = (struct asker){
-		.authority = c->authority, .client = c, .uid = c->uid, .foreign = c->foreign};
+	*to = (struct asker){.authority = c->authority,
+			     .client = c,
+			     .uid = c->uid,
+			     .foreign = c->foreign,
+			     .excess = c->excess};
 	c->asker = to;
 }
 
@@ -342,8 +345,11 @@ asker_of_conn(struct asker *to, struct authority *a, const struct conn *c, uint6
 {
 	if (a->doors.n_asks >= DOORS_ASKS_MAX)
 		return error_set(err, -EBUSY, "%zu requests are under way", a->doors.n_asks);
-	*to = (struct asker){
-		.authority = a, .conn = c->number, .request = request, .uid = c->uid};
+	*to = (struct asker){.listed = true,
+			     .authority = a,
+			     .conn = c->number,
+			     .request = request,
+			     .uid = c->uid};
 	to->next = a->doors.asks;
 	if (to->next != NULL)
 		to->next->prev = to;
@@ -357,12 +363,15 @@ asker_forget(struct asker *to)
 {
 	struct doors *d = &to->authority->doors;
 
+	to->conn = 0;
+	if (!to->listed)
+		return;
 	*(to->prev != NULL ? &to->prev->next : &d->asks) = to->next;
 	if (to->next != NULL)
 		to->next->prev = to->prev;
 	d->n_asks--;
+	to->listed = false;
 	to->prev = to->next = NULL;
-	to->conn = 0;
 }
 
 /* ---- what the api says */

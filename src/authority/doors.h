@@ -1,7 +1,7 @@
 /*
- * The two doors. At cli.sock the authority talks to clients itself; whoever comes in by loom.sock it
- * numbers, remembers the uid of, and hands to loom-api without reading a byte. Who somebody is comes
- * from SO_PEERCRED and nothing else: no message carries a uid.
+ * The two doors. At cli.sock the authority talks to clients itself; whoever comes in by loom.sock
+ * it numbers, remembers the uid of, and hands to loom-api without reading a byte. Who somebody is
+ * comes from SO_PEERCRED and nothing else: no message carries a uid.
  */
 #ifndef LOOM_AUTHORITY_DOORS_H
 #define LOOM_AUTHORITY_DOORS_H
@@ -18,23 +18,24 @@
 #include "base/macro.h"
 
 #define DOORS_CLIENTS_MAX 256
-#define DOORS_CONNS_MAX 64       /* as many as the api serves */
-#define DOORS_ASKS_MAX 64        /* questions of the api that are under way */
+#define DOORS_CONNS_MAX 64		    /* as many as the api serves */
+#define DOORS_ASKS_MAX 64		    /* questions of the api that are under way */
 #define CLIENT_QUEUE_MAX (20 * 1024 * 1024) /* bytes a client has not read yet */
 
 struct authority;
 struct run;
 
-/* A connection at cli.sock. While it waits for anything its channel is in S_RUNNING, else S_IDLE. */
+/* A connection at cli.sock. While it waits for anything its channel is in S_RUNNING, else S_IDLE.
+ */
 struct client {
 	struct client *prev, *next;
 	struct authority *authority;
 	struct peer peer;
 	uint32_t uid;
-	bool foreign;          /* not the user this Loom serves: everything is refused */
-	bool excess;           /* one too many: everything is refused */
-	struct run *run;       /* what it runs */
-	struct asker *asker;   /* what it waits for */
+	bool foreign;	     /* not the user this Loom serves: everything is refused */
+	bool excess;	     /* one too many: everything is refused */
+	struct run *run;     /* what it runs */
+	struct asker *asker; /* what it waits for */
 };
 
 /* A connection at loom.sock, with the api. */
@@ -54,7 +55,7 @@ struct doors {
 	struct conn *conns;
 	size_t n_conns;
 	uint64_t last_conn;
-	struct asker *asks;    /* of the api */
+	struct asker *asks; /* of the api */
 	size_t n_asks;
 };
 
@@ -70,7 +71,8 @@ void doors_shut(struct authority *a);
 
 /* It waits for nothing any more. */
 void client_idle(struct client *c);
-/* Fill the asker of something a client or a connection waits for. -EBUSY: too many are under way. */
+/* Fill the asker of something a client or a connection waits for. -EBUSY: too many are under way.
+ */
 void asker_of_client(struct asker *to, struct client *c);
 int asker_of_conn(struct asker *to, struct authority *a, const struct conn *c, uint64_t request,
 		  struct error *err) MUST_CHECK;

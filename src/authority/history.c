@@ -15,15 +15,15 @@ struct ask {
 	struct ask *prev, *next;
 	struct history *history;
 	uint64_t tag;
-	enum message_type type;     /* of the question */
-	ask_fn fn;                  /* NULL: detached */
+	enum message_type type; /* of the question */
+	ask_fn fn;		/* NULL: detached */
 	void *arg;
 	struct deadline deadline;
-	uint8_t leaf[32];           /* append: what the receipt must say */
+	uint8_t leaf[32]; /* append: what the receipt must say */
 	uint8_t digest[32];
 	struct row row;
-	uint64_t index;             /* prove, read: what was asked for */
-	uint32_t count;             /* read: most entries that may come */
+	uint64_t index; /* prove, read: what was asked for */
+	uint32_t count; /* read: most entries that may come */
 };
 
 void
@@ -62,8 +62,7 @@ static void
 ask_late(void *arg)
 {
 	struct ask *ask = arg;
-	struct answer a = {
-		.code = -ETIMEDOUT, .why = "the ledger does not answer", .fd = -1};
+	struct answer a = {.code = -ETIMEDOUT, .why = "the ledger does not answer", .fd = -1};
 
 	log_warning("the ledger has not answered for %llu ms",
 		    (unsigned long long)ask->history->wait_ms);
@@ -401,9 +400,8 @@ static const struct {
 	enum message_type type;
 	int (*handle)(struct history *h, struct packet *p, struct error *err);
 } handlers[] = {
-	{MSG_appended, on_appended},   {MSG_ledger_failed, on_failed},
-	{MSG_ledger_entry, on_entry},  {MSG_ledger_proof, on_proof},
-	{MSG_ledger_blob_is, on_blob}, {MSG_ledger_head_is, on_head},
+	{MSG_appended, on_appended},  {MSG_ledger_failed, on_failed}, {MSG_ledger_entry, on_entry},
+	{MSG_ledger_proof, on_proof}, {MSG_ledger_blob_is, on_blob},  {MSG_ledger_head_is, on_head},
 };
 
 int

@@ -28,15 +28,15 @@ struct ask;
 
 /* What came back. Everything is borrowed for the call. */
 struct answer {
-	int code;                  /* 0; the ledger's negative code; -ETIMEDOUT */
-	const char *why;           /* with a code; NUL-terminated */
-	bool final;                /* the question is over; false: more answers, or a late one, come */
-	struct receipt receipt;    /* append */
-	uint64_t index;            /* read, open: of the entry */
-	struct wire_bytes entry;   /* read, open; len 0: there is none */
+	int code;		/* 0; the ledger's negative code; -ETIMEDOUT */
+	const char *why;	/* with a code; NUL-terminated */
+	bool final;		/* the question is over; false: more answers, or a late one, come */
+	struct receipt receipt; /* append */
+	uint64_t index;		/* read, open: of the entry */
+	struct wire_bytes entry; /* read, open; len 0: there is none */
 	struct msg_ledger_proof proof;
 	struct msg_ledger_head_is head;
-	int fd;                    /* blob; owned by the answer, take with TAKE_FD */
+	int fd; /* blob; owned by the answer, take with TAKE_FD */
 	uint64_t size;
 };
 typedef void (*ask_fn)(void *arg, struct answer *a);
@@ -46,13 +46,13 @@ typedef void (*history_row_fn)(void *arg, uint64_t index, const struct row *row)
 struct history {
 	struct peer *peer;
 	struct deadlines *deadlines;
-	struct ask *first, *last;  /* oldest first */
+	struct ask *first, *last; /* oldest first */
 	size_t n_asks;
 	uint64_t last_tag;
-	uint64_t next_index;       /* no append may be answered with less */
-	uint64_t size;             /* of the newest tree a receipt has told of */
-	uint64_t wait_ms;          /* HISTORY_WAIT_MS; tests make it shorter */
-	history_row_fn recorded;   /* told of each entry after its function has run; may be NULL */
+	uint64_t next_index;	 /* no append may be answered with less */
+	uint64_t size;		 /* of the newest tree a receipt has told of */
+	uint64_t wait_ms;	 /* HISTORY_WAIT_MS; tests make it shorter */
+	history_row_fn recorded; /* told of each entry after its function has run; may be NULL */
 	void *recorded_arg;
 };
 
@@ -62,11 +62,11 @@ void history_fini(struct history *h); /* nobody is told */
 struct append {
 	enum entry_kind kind;
 	const struct buf *entry;
-	const uint8_t *digest;     /* of an intent: what the receipt must carry; else NULL */
+	const uint8_t *digest; /* of an intent: what the receipt must carry; else NULL */
 	struct wire_bytes mac;
-	const int *fds;            /* stay the caller's */
+	const int *fds; /* stay the caller's */
 	size_t n_fds;
-	const struct row *row;     /* for the view; copied */
+	const struct row *row; /* for the view; copied */
 };
 /*
  * All of these: 0, and FN will be called (RET_ASK, which may be NULL, is its handle until the final

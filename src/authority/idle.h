@@ -12,7 +12,7 @@ struct authority;
 struct idle {
 	struct authority *authority;
 	struct deadline deadline;
-	uint64_t since_ms;  /* boot clock: last time that something was going on */
+	uint64_t since_ms; /* boot clock: last time that something was going on */
 };
 
 /* Start counting. Does nothing when the settings say never. */

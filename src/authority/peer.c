@@ -1,7 +1,7 @@
 /*
- * A send that fails for good does not call `gone` from inside the sender (which may be in the middle
- * of anything): the peer is marked and the loop wakes up for it, because its channel is shut down
- * and so readable.
+ * A send that fails for good does not call `gone` from inside the sender (which may be in the
+ * middle of anything): the peer is marked and the loop wakes up for it, because its channel is shut
+ * down and so readable.
  */
 #include "authority/peer.h"
 
@@ -106,8 +106,8 @@ message_copy(const struct buf *body, enum message_type type, const int *fds, siz
 static int
 peer_listen(struct peer *p)
 {
-	uint32_t events = (p->ended ? 0 : (uint32_t)EPOLLIN) |
-			  (p->queue != NULL ? (uint32_t)EPOLLOUT : 0);
+	uint32_t events =
+		(p->ended ? 0 : (uint32_t)EPOLLIN) | (p->queue != NULL ? (uint32_t)EPOLLOUT : 0);
 
 	return sd_event_source_set_io_events(p->source, events);
 }

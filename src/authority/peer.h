@@ -21,16 +21,16 @@
 struct hub {
 	sd_event *loop;
 	struct packet packet; /* the one being handled */
-	struct buf out;       /* the body being encoded */
+	struct buf out;	      /* the body being encoded */
 };
 int hub_init(struct hub *h, struct error *err) MUST_CHECK;
 void hub_fini(struct hub *h);
 
 struct peer;
 /*
- * A packet that passed the table. Descriptors are taken with TAKE_FD or closed afterwards. Negative:
- * the peer broke the protocol (the reason in ERR), and `gone` is called with that code next. In here
- * this peer may be closed but not freed.
+ * A packet that passed the table. Descriptors are taken with TAKE_FD or closed afterwards.
+ * Negative: the peer broke the protocol (the reason in ERR), and `gone` is called with that code
+ * next. In here this peer may be closed but not freed.
  */
 typedef int (*peer_packet_fn)(struct peer *p, struct packet *packet, struct error *err);
 /*
@@ -40,8 +40,8 @@ typedef int (*peer_packet_fn)(struct peer *p, struct packet *packet, struct erro
 typedef void (*peer_gone_fn)(struct peer *p, int code, const struct error *err);
 
 /*
- * The peer sends nothing more, but still reads (it shut down its side). Is anything still due to it?
- * If not, or without this function, it counts as gone.
+ * The peer sends nothing more, but still reads (it shut down its side). Is anything still due to
+ * it? If not, or without this function, it counts as gone.
  */
 typedef bool (*peer_eof_fn)(struct peer *p);
 
@@ -51,13 +51,13 @@ struct peer {
 	struct channel channel;
 	sd_event_source *source;
 	peer_packet_fn packet;
-	peer_eof_fn eof;      /* may be NULL */
+	peer_eof_fn eof; /* may be NULL */
 	peer_gone_fn gone;
 	void *owner;
 	struct peer_message *queue, **queue_tail;
 	size_t queued_bytes, queue_max;
-	bool broken;          /* a send failed: to be reported by the loop */
-	bool ended;           /* it sends nothing more */
+	bool broken; /* a send failed: to be reported by the loop */
+	bool ended;  /* it sends nothing more */
 };
 
 /* FD is owned by the peer from here on, also on failure; it is made nonblocking. */
@@ -68,8 +68,8 @@ void peer_close(struct peer *p);
 bool peer_is_open(const struct peer *p);
 
 /*
- * Send the body in hub->out. FDS stay the caller's. Negative: it was not and will not be sent. -EPIPE
- * and -ENOBUFS are the end of the peer and reported by the loop later; a lack of descriptors
+ * Send the body in hub->out. FDS stay the caller's. Negative: it was not and will not be sent.
+ * -EPIPE and -ENOBUFS are the end of the peer and reported by the loop later; a lack of descriptors
  * (-EMFILE, -ETOOMANYREFS) is not.
  */
 int peer_send_body(struct peer *p, enum message_type type, const int *fds, size_t n_fds,

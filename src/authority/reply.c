@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "authority/authority.h"
+#include "authority/run.h"
 #include "base/buf.h"
 #include "base/json.h"
 
@@ -40,15 +41,47 @@ reply_status(enum reason r)
 	return -EPERM;
 }
 
+void
+asker_move(struct asker *dst, struct asker *src)
+{
+	*dst = *src;
+	if (dst->client != NULL)
+		dst->client->asker = dst;
+	if (dst->listed) {
+		*(dst->prev != NULL ? &dst->prev->next : &dst->authority->doors.asks) = dst;
+		if (dst->next != NULL)
+			dst->next->prev = dst;
+	}
+	*src = (struct asker){.authority = dst->authority};
+}
+
 /* After its last part an asker is free for the next request, or done with. */
-static void
-asker_done(struct asker *to)
+void
+asker_drop(struct asker *to)
 {
 	if (to->client != NULL)
 		client_idle(to->client);
-	if (to->conn != 0)
-		asker_forget(to);
 	to->client = NULL;
+	asker_forget(to);
+}
+
+bool
+asker_served(struct asker *to, uint32_t version)
+{
+	if (to->foreign) {
+		run_record_foreign(to->authority, to->uid);
+		reply_deny_with(to, R_IDENTITY_MISMATCH, NULL, "user %u is not served here",
+				to->uid);
+	} else if (version != WIRE_VERSION) {
+		reply_deny_with(to, R_INVALID_REQUEST, "loom daemon stop",
+				"the client speaks version %u, the daemon %d", version,
+				WIRE_VERSION);
+	} else if (to->excess) {
+		reply_deny_with(to, R_BUSY, "again in a moment", "too many clients are connected");
+	} else {
+		return true;
+	}
+	return false;
 }
 
 void
@@ -69,7 +102,7 @@ reply_part(struct asker *to, int status, const void *data, size_t len, bool last
 	if (r < 0 && to->conn != 0)
 		authority_broken(a, "answer loom-api: %s", err.text);
 	if (last)
-		asker_done(to);
+		asker_drop(to);
 }
 
 static void
@@ -94,14 +127,13 @@ reply_json(struct asker *to, const json_t *doc)
 {
 	CLEANUP(buf_fini) struct buf text;
 	struct error err = {0};
+	int r;
 
 	buf_init(&text, DOCUMENT_MAX);
-	if (doc == NULL)
-		(void)error_set(&err, -ENOMEM, "out of memory for a document");
-	else if (json_write_canonical(doc, &text, &err) == 0)
-		(void)buf_check(&text, &err);
-	if (err.code < 0)
-		reply_error(to, err.code == -EMSGSIZE ? R_LIMIT_EXCEEDED : R_INTERNAL, &err);
+	r = doc != NULL ? json_write_canonical(doc, &text, &err)
+			: error_set(&err, -ENOMEM, "out of memory for a document");
+	if (r < 0)
+		reply_error(to, r == -EMSGSIZE ? R_LIMIT_EXCEEDED : R_INTERNAL, &err);
 	else
 		reply_parts(to, 0, text.data, text.len);
 }

@@ -1,6 +1,6 @@
 /*
- * Whoever waits for documents: a client at cli.sock, or a request of an HTTP connection that the api
- * serves. Both get the same documents in parts, the last one marked; a denial is the verdict's
+ * Whoever waits for documents: a client at cli.sock, or a request of an HTTP connection that the
+ * api serves. Both get the same documents in parts, the last one marked; a denial is the verdict's
  * document with a negative status. An asker that has gone is still answered, into nothing.
  */
 #ifndef LOOM_AUTHORITY_REPLY_H
@@ -21,13 +21,22 @@ struct authority;
 struct client;
 
 struct asker {
-	struct asker *prev, *next;  /* of the api's, in doors.asks */
+	struct asker *prev, *next; /* of the api's, in doors.asks */
+	bool listed;
 	struct authority *authority;
-	struct client *client;      /* NULL: the api's, or gone */
-	uint64_t conn, request;     /* of the api's; conn 0: not the api's, or gone */
-	uint32_t uid;               /* who it is, from the channel */
-	bool foreign;               /* not one whom this Loom serves */
+	struct client *client;	/* NULL: the api's, or gone */
+	uint64_t conn, request; /* of the api's; conn 0: not the api's, or gone */
+	uint32_t uid;		/* who it is, from the channel */
+	bool foreign;		/* not one whom this Loom serves */
+	bool excess;		/* one client too many */
 };
+
+/* Move what SRC waits for to DST, whose place does not change after. */
+void asker_move(struct asker *dst, struct asker *src);
+/* It will not be answered any more (or was). */
+void asker_drop(struct asker *to);
+/* What every request has to have: its sender is served here, and speaks VERSION. false: denied. */
+bool asker_served(struct asker *to, uint32_t version);
 
 /* One part; after the LAST one the asker waits for nothing more. STATUS as in message doc. */
 void reply_part(struct asker *to, int status, const void *data, size_t len, bool last);

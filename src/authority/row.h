@@ -21,13 +21,13 @@
 struct row {
 	enum entry_kind kind;
 	char time[CLOCK_TEXT_MAX];
-	char op[OP_ID_MAX];             /* these are empty when the entry has none */
+	char op[OP_ID_MAX]; /* these are empty when the entry has none */
 	char session[SESSION_ID_MAX];
 	char event[ROW_WORD_MAX];
 	char verdict[ROW_WORD_MAX];
 	char reason[ROW_WORD_MAX];
-	char name[NAME_MAX_LEN + 1];    /* event "session": what its owner calls it */
-	uint32_t uid;                   /* of the identity; ROW_NO_UID */
+	char name[NAME_MAX_LEN + 1]; /* event "session": what its owner calls it */
+	uint32_t uid;		     /* of the identity; ROW_NO_UID */
 };
 
 void row_init(struct row *r, enum entry_kind kind, uint64_t time_ms);

@@ -1,7 +1,7 @@
 /*
  * The sessions of this daemon: those that run, those whose changes are kept, and the last few that
- * ended. A session is bound for life to one identity (its uid), one profile digest and one workspace
- * (device, inode); a request that names it with anything else is refused.
+ * ended. A session is bound for life to one identity (its uid), one profile digest and one
+ * workspace (device, inode); a request that names it with anything else is refused.
  *
  * What is kept on disk is known by the box (message box_kept) and learned from it at the start; the
  * numbers of sessions go on after the highest that the record or the box has seen. A name a user
@@ -23,31 +23,32 @@
 #define SESSIONS_ENDED_MAX 64 /* remembered for a listing */
 
 enum session_state {
-	SESSION_LIVE,  /* something runs in it, or is about to */
-	SESSION_KEPT,  /* nothing runs; its changes wait to be accepted or removed */
+	SESSION_LIVE, /* something runs in it, or is about to */
+	SESSION_KEPT, /* nothing runs; its changes wait to be accepted or removed */
 	SESSION_ENDED,
 };
 const char *session_state_name(enum session_state s); /* "live", "kept", "ended" */
 
 struct run;
 struct session {
-	struct session *prev, *next;     /* by number, oldest first */
+	struct session *prev, *next; /* by number, oldest first */
 	uint64_t number;
 	char id[SESSION_ID_MAX];
-	char name[NAME_MAX_LEN + 1];     /* empty: none */
+	char name[NAME_MAX_LEN + 1]; /* empty: none */
 	uint32_t uid;
-	char profile[NAME_MAX_LEN + 1];  /* empty: not known (kept since an earlier daemon) */
+	char profile[NAME_MAX_LEN + 1]; /* empty: not known (kept since an earlier daemon) */
 	uint8_t profile_digest[32];
-	char *path;                      /* of the workspace, escaped; owned */
+	char *path; /* of the workspace, escaped; owned */
 	uint32_t dev_major, dev_minor;
 	uint64_t ino;
 	enum workspace_mode mode;
 	enum session_state state;
-	bool was_kept;                   /* live again on what an earlier run left */
-	bool busy;                       /* an accept or a removal is under way */
-	uint64_t started_ms, ended_ms;   /* wall clock; 0: not known, not yet */
+	bool was_kept;		       /* live again on what an earlier run left */
+	bool busy;		       /* an accept or a removal is under way */
+	uint64_t started_ms, ended_ms; /* wall clock; 0: not known, not yet */
 	uint64_t changes;
-	struct run *run;                 /* of a live one */
+	char op[OP_ID_MAX]; /* of its newest run; empty: not known */
+	struct run *run;    /* of a live one */
 };
 
 struct sessions {
@@ -69,7 +70,8 @@ void sessions_seen(struct sessions *s, uint64_t n);
  */
 int sessions_add(struct sessions *s, const char *name, uint32_t uid, const char *profile,
 		 const uint8_t profile_digest[32], enum workspace_mode mode,
-		 const struct workspace_facts *w, struct session **ret, struct error *err) MUST_CHECK;
+		 const struct workspace_facts *w, struct session **ret,
+		 struct error *err) MUST_CHECK;
 
 /* One that the box keeps. -EEXIST when the number is there already. */
 struct session_kept {
@@ -79,7 +81,8 @@ struct session_kept {
 	const char *path;
 	uint64_t started_ms, ended_ms, changes;
 };
-int sessions_add_kept(struct sessions *s, const struct session_kept *k, struct error *err) MUST_CHECK;
+int sessions_add_kept(struct sessions *s, const struct session_kept *k,
+		      struct error *err) MUST_CHECK;
 /* The name of a kept one, from the view; ignored when the session is not there or is another's. */
 void sessions_set_name(struct sessions *s, uint64_t number, uint32_t uid, const char *name);
 

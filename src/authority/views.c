@@ -22,7 +22,7 @@
 #define VIEWS_VERSION "1"
 #define VIEWS_CACHE_KIB 2048
 #define VIEWS_WAITING_MAX 512 /* rows; more are written at once */
-#define VIEWS_WAIT_MS 0       /* nobody else has the file */
+#define VIEWS_WAIT_MS 0	      /* nobody else has the file */
 
 enum statement {
 	S_INSERT,
@@ -66,7 +66,7 @@ struct views {
 	sqlite3 *db;
 	sqlite3_stmt *prepared[S_COUNT];
 	bool broken;
-	uint64_t size;          /* entries in the database */
+	uint64_t size; /* entries in the database */
 	uint64_t last_session;
 	struct waiting_row *waiting;
 	size_t n_waiting;
@@ -342,8 +342,8 @@ row_write(struct views *v, const struct waiting_row *w)
 	       sqlite3_bind_text(s, 3, r->time, -1, SQLITE_STATIC) == SQLITE_OK &&
 	       bind_text(s, 4, r->op) && bind_text(s, 5, r->session) && bind_text(s, 6, r->event) &&
 	       bind_text(s, 7, r->verdict) && bind_text(s, 8, r->reason) &&
-	       bind_text(s, 9, r->name) &&
-	       (r->uid == ROW_NO_UID || bind_u64(s, 10, r->uid)) && sqlite3_step(s) == SQLITE_DONE;
+	       bind_text(s, 9, r->name) && (r->uid == ROW_NO_UID || bind_u64(s, 10, r->uid)) &&
+	       sqlite3_step(s) == SQLITE_DONE;
 }
 
 void
@@ -423,6 +423,29 @@ views_find(struct views *v, const char *op_or_session, uint64_t *ret_indexes, si
 		return views_fail(v, "read", err);
 	*ret_n = n;
 	*ret_uid = uid;
+	return 0;
+}
+
+int
+views_first(struct views *v, const char *session, uint64_t *ret_indexes, size_t max, size_t *ret_n,
+	    struct error *err)
+{
+	sqlite3_stmt *s;
+	size_t n = 0;
+	int r = SQLITE_DONE;
+
+	views_flush(v);
+	if (v->broken)
+		return views_fail(v, "read", err);
+	s = statement(v, S_BY_SESSION);
+	if (!bind_text(s, 1, session) || !bind_u64(s, 2, max))
+		return views_fail(v, "read", err);
+	while (n < max && (r = sqlite3_step(s)) == SQLITE_ROW)
+		ret_indexes[n++] = (uint64_t)sqlite3_column_int64(s, 0);
+	sqlite3_reset(s);
+	if (r != SQLITE_ROW && r != SQLITE_DONE)
+		return views_fail(v, "read", err);
+	*ret_n = n;
 	return 0;
 }
 

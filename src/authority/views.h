@@ -22,10 +22,10 @@
 struct views;
 
 struct views_spec {
-	int dir;           /* DIR/views; -1: in memory */
-	const char *vkey;  /* of the ledger it has to be of */
-	const char *boot;  /* identifies this boot of the machine */
-	uint64_t size;     /* entries in the ledger now: a view of more is not of this ledger */
+	int dir;	  /* DIR/views; -1: in memory */
+	const char *vkey; /* of the ledger it has to be of */
+	const char *boot; /* identifies this boot of the machine */
+	uint64_t size;	  /* entries in the ledger now: a view of more is not of this ledger */
 };
 /* Always gives a view unless memory runs out. *RET_FRESH: it begins empty. */
 int views_open(const struct views_spec *spec, struct views **ret, bool *ret_fresh,
@@ -53,11 +53,15 @@ void views_flush(struct views *v);
 int views_find(struct views *v, const char *op_or_session, uint64_t *ret_indexes, size_t max,
 	       size_t *ret_n, uint32_t *ret_uid, struct error *err) MUST_CHECK;
 
+/* The first entries of a session, at most MAX. */
+int views_first(struct views *v, const char *session, uint64_t *ret_indexes, size_t max,
+		size_t *ret_n, struct error *err) MUST_CHECK;
+
 /* The newest name that UID gave to session NUMBER; empty when none. */
 int views_session_name(struct views *v, uint64_t number, uint32_t uid, char ret[NAME_MAX_LEN + 1],
 		       struct error *err) MUST_CHECK;
 /* The newest session that UID gave NAME; -ENOENT. */
-int views_session_of_name(struct views *v, const char *name, uint32_t uid,
-			  char ret[SESSION_ID_MAX], struct error *err) MUST_CHECK;
+int views_session_of_name(struct views *v, const char *name, uint32_t uid, char ret[SESSION_ID_MAX],
+			  struct error *err) MUST_CHECK;
 
 #endif

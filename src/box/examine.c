@@ -22,8 +22,9 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "box/changes.h"
-#include "box/mounts.h"
+#include "box/mount_table.h"
 #include "box/places.h"
+#include "model/field.h"
 
 #define ARGUMENT_MAX (128 * 1024 - 1) /* bytes; the kernel's MAX_ARG_STRLEN with its NUL */
 #define DELETED " (deleted)"
@@ -198,7 +199,7 @@ look_mounts(struct look *l, const char *path, uint64_t mount_id)
 	struct error err = {0};
 	char shown[CHANGE_SHOWN_MAX];
 
-	if (mounts_look(mount_id, path, &f, &err) < 0)
+	if (mount_table_look(mount_id, path, &f, &err) < 0)
 		return failed(l, "mounts", &err);
 	if (!f.found)
 		return against(l, R_INVALID_PATH, "the workspace is in another mount namespace");
@@ -365,19 +366,6 @@ look_args(struct look *l)
 	l->facts->args_bytes = b.len;
 	sha256_of(b.data, b.len, l->facts->args_sha256);
 	return look_argv0(l, b.data + ARGS_SALT_LEN);
-}
-
-static bool
-variable_name_valid(const char *name, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		char c = name[i];
-
-		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-		      (i > 0 && c >= '0' && c <= '9')))
-			return false;
-	}
-	return len > 0;
 }
 
 static enum reason

@@ -1,118 +1,149 @@
-/*
- * A line is "ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAGS…] - TYPE SOURCE SUPER". Blanks, tabs,
- * newlines and backslashes in ROOT and POINT are three octal digits after a backslash. A line that
- * does not read like that is an error, not a line to skip: what it would have said is unknown.
- */
+/* Thin: one system call each, but for the user namespace, which needs somebody to be in it. */
 #include "box/mounts.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/fd.h"
-#include "base/path.h"
-#include "base/text.h"
 
-#include <fcntl.h>
-
-#define MOUNTINFO_MAX (16u << 20)
-
-/* The next word of the line, NUL-terminated in place; NULL at its end. */
-static char *
-word(char **line)
+int
+mounts_clone(int at, const char *path, bool recursive, struct error *err)
 {
-	char *p = *line, *end;
+	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_NO_AUTOMOUNT |
+			 AT_SYMLINK_NOFOLLOW | (recursive ? AT_RECURSIVE : 0u) |
+			 (*path == '\0' ? AT_EMPTY_PATH : 0u);
+	int fd = open_tree(at, path, flags);
 
-	if (p == NULL || *p == '\0')
-		return NULL;
-	end = strchr(p, ' ');
-	*line = end != NULL ? end + 1 : NULL;
-	if (end != NULL)
-		*end = '\0';
-	return p;
+	return fd >= 0 ? fd : error_sys(err, -errno, "clone the mount of /%s", path);
 }
 
-static void
-unescape(char *s)
+int
+mounts_attr(int fd, bool recursive, uint64_t set, struct error *err)
 {
-	char *out = s;
+	struct mount_attr attr = {.attr_set = set};
 
-	while (*s != '\0') {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
-		    s[3] >= '0' && s[3] <= '7') {
-			*out++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
-			s += 4;
-		} else {
-			*out++ = *s++;
-		}
-	}
-	*out = '\0';
+	if (mount_setattr(fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0u), &attr,
+			  sizeof(attr)) != 0)
+		return error_sys(err, -errno, "set attributes of a mount");
+	return 0;
+}
+
+int
+mounts_idmap(int fd, int userns, struct error *err)
+{
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)userns};
+
+	if (mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) != 0)
+		return error_sys(err, errno == EINVAL ? -EOPNOTSUPP : -errno,
+				 "map the owner of a mount");
+	return 0;
+}
+
+int
+mounts_place(int fd, int at, const char *path, struct error *err)
+{
+	if (move_mount(fd, "", at, path, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+		return error_sys(err, -errno, "mount at %s", path);
+	return 0;
+}
+
+int
+mounts_tmpfs(int at, const char *path, uint64_t attr, const char *options, int *ret_fd,
+	     struct error *err)
+{
+	CLEANUP(fd_closep) int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	CLEANUP(fd_closep) int fd = -1;
+	char key[64];
+	char *value;
+	int r;
+
+	(void)snprintf(key, sizeof(key), "%s", options);
+	value = strchr(key, '=');
+	if (value == NULL)
+		return error_set(err, -EINVAL, "an option of tmpfs without a value");
+	*value++ = '\0';
+	if (context < 0 || fsconfig(context, FSCONFIG_SET_STRING, key, value, 0) != 0 ||
+	    fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
+		return error_sys(err, -errno, "make a tmpfs for %s", path);
+	fd = fsmount(context, FSMOUNT_CLOEXEC, (unsigned)attr);
+	if (fd < 0)
+		return error_sys(err, -errno, "make a tmpfs for %s", path);
+	r = mounts_place(fd, at, path, err);
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int
+mounts_open_plain(int at, const char *path, struct error *err)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	int fd = (int)syscall(__NR_openat2, at, *path == '\0' ? "." : path, &how, sizeof(how));
+
+	if (fd < 0)
+		return error_sys(err, -errno, "open /%s without following links", path);
+	return fd;
 }
 
 static int
-look_line(char *line, uint64_t mount_id, const char *path, struct mount_facts *f)
+stay(void *arg)
 {
-	char *id = word(&line), *parent = word(&line), *device = word(&line), *root = word(&line);
-	char *point = word(&line), *options = word(&line), *w = word(&line), *type;
-	uint64_t number;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	for (;;)
+		(void)pause();
+	return 0;
+}
 
-	while (w != NULL && strcmp(w, "-") != 0)
-		w = word(&line);
-	type = w != NULL ? word(&line) : NULL;
-	if (parent == NULL || device == NULL || root == NULL || point == NULL || options == NULL ||
-	    type == NULL || decimal_parse(id, UINT64_MAX, &number) < 0)
-		return -EBADMSG;
-	unescape(point);
-	if (number == mount_id) {
-		f->found = true;
-		(void)snprintf(f->fs, sizeof(f->fs), "%s", type);
-	}
-	/* A mount on the directory itself is the one it lies on, or hides it (checked by reopening). */
-	if (!f->beneath && strcmp(point, path) != 0 && path_is_beneath(point, path)) {
-		f->beneath = true;
-		(void)snprintf(f->beneath_at, sizeof(f->beneath_at), "%s", point);
-	}
+static int
+write_map(pid_t pid, const char *file, unsigned on_disk, unsigned host, struct error *err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	char path[48], map[48];
+	int n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	n = snprintf(map, sizeof(map), "%u %u 1\n", on_disk, host);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, map, (size_t)n) != n)
+		return error_sys(err, -errno, "write %s of a user namespace", file);
 	return 0;
 }
 
 int
-mounts_look_in(const char *text, uint64_t mount_id, const char *path, struct mount_facts *ret,
-	       struct error *err)
+mounts_userns(uid_t uid, gid_t gid, uint32_t host_id, struct error *err)
 {
-	struct mount_facts f = {0};
-	char *copy = strdup(text), *line = copy;
-	int r = 0;
+	/* It only waits to be killed, so it may share memory: nothing of it is copied. */
+	_Alignas(16) static char stack[4096];
+	pid_t pid = clone(stay, stack + sizeof(stack), CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD,
+			  NULL);
+	char path[48];
+	int fd = -1, r;
 
-	if (copy == NULL)
-		return error_set(err, -ENOMEM, "out of memory");
-	while (r == 0 && line != NULL && *line != '\0') {
-		char *end = strchr(line, '\n');
-
-		if (end != NULL)
-			*end = '\0';
-		r = look_line(line, mount_id, path, &f);
-		line = end != NULL ? end + 1 : NULL;
+	if (pid < 0)
+		return error_sys(err, -errno, "make a user namespace");
+	r = write_map(pid, "uid_map", uid, host_id, err);
+	if (r == 0)
+		r = write_map(pid, "gid_map", gid, host_id, err);
+	if (r == 0) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			r = error_sys(err, -errno, "open a user namespace");
 	}
-	free(copy);
-	if (r < 0)
-		return error_set(err, r, "the table of mounts has a line that cannot be read");
-	*ret = f;
-	return 0;
-}
-
-int
-mounts_look(uint64_t mount_id, const char *path, struct mount_facts *ret, struct error *err)
-{
-	CLEANUP(buf_fini) struct buf b = {0};
-	CLEANUP(fd_closep) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	int r;
-
-	if (fd < 0)
-		return error_sys(err, -errno, "open the table of mounts");
-	buf_init(&b, MOUNTINFO_MAX);
-	r = fd_read_to_end(fd, &b, err);
-	if (r < 0)
-		return error_prefix(err, "the table of mounts");
-	return mounts_look_in(b.data, mount_id, path, ret, err);
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return r == 0 ? fd : r;
 }

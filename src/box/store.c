@@ -252,6 +252,12 @@ store_end(int sessions, struct store_session *s, int workspace, uint64_t *ret_ch
 }
 
 int
+store_update(struct store_session *s, struct error *err)
+{
+	return meta_replace(s->dir, &s->meta, err);
+}
+
+int
 store_read(int sessions, const char *session, struct store_meta *ret, struct error *err)
 {
 	CLEANUP(fd_closep) int dir = session_dir_open(sessions, session, err);

@@ -80,6 +80,8 @@ bool store_untouched(const struct store_session *s, int workspace);
 int store_end(int sessions, struct store_session *s, int workspace, uint64_t *ret_changes,
 	      bool *ret_kept, struct error *err) MUST_CHECK;
 
+/* Write S's meta anew, durably. */
+int store_update(struct store_session *s, struct error *err) MUST_CHECK;
 /* Read a kept session's meta. -ENOENT: not kept; -EBADMSG: unreadable. */
 int store_read(int sessions, const char *session, struct store_meta *ret, struct error *err) MUST_CHECK;
 /*

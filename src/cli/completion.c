@@ -267,7 +267,7 @@ fish_command(struct buf *out, const struct command *c)
 {
 	int len = word_length(c->words);
 	const char *second = c->words[len] == ' ' ? c->words + len + 1 : NULL;
-	CLEANUP(buf_fini) struct buf when;
+	CLEANUP(buf_fini) struct buf when = {0};
 
 	buf_init(&when, 256);
 	buf_fmt(&when, "__loom_is %s", c->words);
@@ -330,7 +330,7 @@ cmd_completion(const struct parsed *args)
 		void (*make)(struct buf *out);
 	} shells[] = {
 		{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
-	CLEANUP(buf_fini) struct buf script;
+	CLEANUP(buf_fini) struct buf script = {0};
 	struct error err = {0};
 
 	buf_init(&script, SCRIPT_MAX);

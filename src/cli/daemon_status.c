@@ -48,8 +48,8 @@ cmd_daemon_status(const struct parsed *args)
 				.no_start = true,
 				.json = option_given(args, OPT_JSON)};
 	CLEANUP(json_decrefp) json_t *doc = NULL;
-	CLEANUP(buf_fini) struct buf text;
-	CLEANUP(buf_fini) struct buf out;
+	CLEANUP(buf_fini) struct buf text = {0};
+	CLEANUP(buf_fini) struct buf out = {0};
 	struct error err = {0};
 	bool absent;
 	int r;

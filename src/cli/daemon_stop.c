@@ -46,7 +46,7 @@ cmd_daemon_stop(const struct parsed *args)
 				.what = D_STOP,
 				.no_start = true,
 				.json = option_given(args, OPT_JSON)};
-	CLEANUP(buf_fini) struct buf out;
+	CLEANUP(buf_fini) struct buf out = {0};
 	bool absent;
 	int r;
 

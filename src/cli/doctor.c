@@ -181,7 +181,7 @@ print_trial(struct buf *out, const json_t *trial, const json_t *checks)
 static int
 print_all(const json_t *checks, const json_t *trials, bool well)
 {
-	CLEANUP(buf_fini) struct buf out;
+	CLEANUP(buf_fini) struct buf out = {0};
 	size_t index;
 	json_t *item;
 

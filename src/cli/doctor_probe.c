@@ -60,7 +60,7 @@ doctor_probe(json_t **ret_checks, struct error *err)
 {
 	CLEANUP(fd_closep) int in = -1;
 	CLEANUP(json_decrefp) json_t *checks = NULL;
-	CLEANUP(buf_fini) struct buf answer;
+	CLEANUP(buf_fini) struct buf answer = {0};
 	char program[PATH_MAX];
 	int fds[2], status = 0, r;
 	pid_t pid;

@@ -115,7 +115,7 @@ read_back(const char *op)
 	const struct ask ask = {
 		.kind = ASK_QUERY, .what = Q_LEDGER_SHOW, .limit = ENTRIES_LOOKED_AT};
 	CLEANUP(json_decrefp) json_t *doc = NULL;
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = {0};
 	struct error err = {0};
 	size_t index;
 	json_t *item;

@@ -39,7 +39,7 @@ static void
 print_point(struct buf *out, const json_t *entry)
 {
 	static const char *const paths[] = {"capability", "result.status", "reason"};
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = {0};
 
 	buf_init(&text, 4096);
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {

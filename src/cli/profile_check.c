@@ -21,7 +21,7 @@ tell(bool json, const char *file, const struct policy *policy, const struct erro
 {
 	const struct profile *profile = policy != NULL ? policy_profile(policy) : NULL;
 	CLEANUP(json_decrefp) json_t *doc = NULL;
-	CLEANUP(buf_fini) struct buf out;
+	CLEANUP(buf_fini) struct buf out = {0};
 	char digest[65] = "";
 
 	buf_init(&out, SHOW_MAX);
@@ -49,7 +49,7 @@ int
 cmd_profile_check(const struct parsed *args)
 {
 	CLEANUP(policy_freep) struct policy *policy = NULL;
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = {0};
 	struct policy_source source = {.file = args->operands[0]};
 	struct error err = {0};
 	int status = STATUS_OK, r;

@@ -7,7 +7,7 @@
 int
 cmd_profile_schema(const struct parsed *args)
 {
-	CLEANUP(buf_fini) struct buf out;
+	CLEANUP(buf_fini) struct buf out = {0};
 	struct error err = {0};
 
 	buf_init(&out, SHOW_MAX);

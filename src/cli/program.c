@@ -38,7 +38,7 @@ open_streams(struct error *err)
 static int
 print_help(const struct command *command, const struct command_group *group)
 {
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = {0};
 
 	buf_init(&text, HELP_MAX);
 	if (command != NULL)
@@ -53,7 +53,7 @@ print_help(const struct command *command, const struct command_group *group)
 static int
 print_version(void)
 {
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = {0};
 
 	buf_init(&text, HELP_MAX);
 	buf_str(&text, "loom " LOOM_VERSION "\n");

@@ -135,7 +135,7 @@ collect(void *arg, const void *part, size_t len, struct error *err)
 int
 ask_json(const struct ask *ask, json_t **ret_value)
 {
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = {0};
 	struct error err = {0};
 	int r;
 

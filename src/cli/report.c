@@ -131,7 +131,7 @@ report_write(int fd, const char *text, size_t len, struct error *err)
 static void
 add_string(struct buf *out, const char *key, const char *text)
 {
-	CLEANUP(buf_fini) struct buf plain;
+	CLEANUP(buf_fini) struct buf plain = {0};
 
 	buf_fmt(out, ",\"%s\":", key);
 	if (text == NULL || text[0] == '\0') {

@@ -110,7 +110,7 @@ seal(struct buf *blob, const char *name, const char *too_much, int *ret_fd, stru
 int
 request_args(struct request *r, char *const *arguments, size_t n, struct error *err)
 {
-	CLEANUP(buf_fini) struct buf blob;
+	CLEANUP(buf_fini) struct buf blob = {0};
 	int code;
 
 	if (n > ARGS_COUNT_MAX)

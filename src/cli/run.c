@@ -113,7 +113,7 @@ run_document(const struct run *r, const char *text, size_t len)
 static int
 run_failed(struct run *r, const char *reason, const struct error *err)
 {
-	CLEANUP(buf_fini) struct buf document;
+	CLEANUP(buf_fini) struct buf document = {0};
 
 	terminal_restore(&r->terminal);
 	r->over = true;

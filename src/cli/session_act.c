@@ -13,7 +13,7 @@ session_act(const struct parsed *args, enum session_verb verb,
 	    void (*tell)(struct buf *out, const char *session, const json_t *answer))
 {
 	CLEANUP(json_decrefp) json_t *doc = NULL;
-	CLEANUP(buf_fini) struct buf paths;
+	CLEANUP(buf_fini) struct buf paths = {0};
 	CLEANUP(buf_fini) struct buf out = {0};
 	struct error err = {0};
 	int r;

@@ -144,7 +144,7 @@ diff_stat(const json_t *doc)
 {
 	static const struct show_column columns[] = {
 		{"CHANGE", "kind"}, {"TYPE", "type"}, {"SIZE", "size"}, {"PATH", "path"}};
-	CLEANUP(buf_fini) struct buf out;
+	CLEANUP(buf_fini) struct buf out = {0};
 
 	buf_init(&out, SHOW_MAX);
 	show_table(&out, json_object_get(doc, "changes"), columns, ARRAY_LEN(columns));
@@ -157,7 +157,7 @@ cmd_session_diff(const struct parsed *args)
 	bool json = option_given(args, OPT_JSON);
 	bool list = json || option_given(args, OPT_STAT);
 	CLEANUP(json_decrefp) json_t *doc = NULL;
-	CLEANUP(buf_fini) struct buf paths;
+	CLEANUP(buf_fini) struct buf paths = {0};
 	struct error err = {0};
 	int r;
 

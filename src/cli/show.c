@@ -124,7 +124,7 @@ show_member(const json_t *object, const char *path, struct buf *out)
 void
 show_line(struct buf *out, const json_t *object, const char *label, const char *path)
 {
-	CLEANUP(buf_fini) struct buf value;
+	CLEANUP(buf_fini) struct buf value = {0};
 
 	buf_init(&value, CELL_MAX);
 	show_member(object, path, &value);
@@ -149,7 +149,7 @@ width(const char *text, size_t len)
 static void
 cell(const json_t *row, const char *path, struct buf *out)
 {
-	CLEANUP(buf_fini) struct buf value;
+	CLEANUP(buf_fini) struct buf value = {0};
 
 	buf_init(&value, CELL_MAX);
 	show_member(row, path, &value);
@@ -162,7 +162,7 @@ cell(const json_t *row, const char *path, struct buf *out)
 void
 show_table(struct buf *out, const json_t *rows, const struct show_column *columns, size_t n)
 {
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = {0};
 	size_t widths[COLUMNS_MAX] = {0};
 	size_t index;
 	json_t *row;
@@ -197,7 +197,7 @@ show_table(struct buf *out, const json_t *rows, const struct show_column *column
 int
 show_json(const json_t *value)
 {
-	CLEANUP(buf_fini) struct buf out;
+	CLEANUP(buf_fini) struct buf out = {0};
 	struct error err = {0};
 
 	buf_init(&out, SHOW_MAX);

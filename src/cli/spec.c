@@ -30,8 +30,8 @@ static const struct option_spec options_run[] = {
 	 "set a variable inside; without a value, take it from the environment", true,
 	 COMPLETE_ENV},
 	{OPT_TTY, "tty", 't', NULL, "give the command a terminal of its own", false, COMPLETE_NONE},
-	JSON_OPTION("print the report on standard output; the command's output goes to standard "
-		    "error"),
+	JSON_OPTION(
+		"print the report on standard output, what the command prints on standard error"),
 	{OPT_REPORT, "report", 0, "FILE", "write the report to a file outside the workspace", false,
 	 COMPLETE_FILE},
 	{OPT_PLAN, "plan", 0, NULL, NULL, false, COMPLETE_NONE},

@@ -83,7 +83,7 @@ cmd_why(const struct parsed *args)
 	const char *capability = option_value(args, OPT_CAPABILITY);
 	const char *profile = option_value(args, OPT_PROFILE);
 	CLEANUP(json_decrefp) json_t *doc = NULL;
-	CLEANUP(buf_fini) struct buf request;
+	CLEANUP(buf_fini) struct buf request = {0};
 	CLEANUP(buf_fini) struct buf out = {0};
 	struct error err = {0};
 	int r;

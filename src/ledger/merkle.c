@@ -63,6 +63,18 @@ frontier_add(struct frontier *f, struct sha256 *h, const uint8_t leaf[SHA256_LEN
 	f->size++;
 }
 
+bool
+frontier_equal(const struct frontier *a, const struct frontier *b)
+{
+	if (a->size != b->size)
+		return false;
+	for (unsigned int level = 0; level < MERKLE_LEVELS; level++)
+		if ((a->size >> level & 1) != 0 &&
+		    memcmp(a->hash[level], b->hash[level], SHA256_LEN) != 0)
+			return false;
+	return true;
+}
+
 void
 frontier_root(const struct frontier *f, struct sha256 *h, uint8_t ret[SHA256_LEN])
 {

@@ -8,6 +8,7 @@
 #ifndef LOOM_LEDGER_MERKLE_H
 #define LOOM_LEDGER_MERKLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ struct frontier {
 };
 void frontier_init(struct frontier *f);
 void frontier_add(struct frontier *f, struct sha256 *h, const uint8_t leaf[SHA256_LEN]);
+bool frontier_equal(const struct frontier *a, const struct frontier *b);
 void frontier_root(const struct frontier *f, struct sha256 *h, uint8_t ret[SHA256_LEN]);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * In memory is the right edge of the tree only: of each level the hashes that do not fill a tile
- * yet. A leaf that fills one writes it, folds it into a hash of the level above, and so on; all
- * files of such a carry are written before anything in memory changes, so that a full disk leaves
- * the edge as it was.
+ * In memory is the right edge of the tree only (edge.h). All files that a leaf fills are written
+ * before it counts, so that a full disk leaves the edge as it was; and they are written without a
+ * sync, because the journal has what they are made from.
  */
 #include "ledger/tiles.h"
 
@@ -17,7 +16,6 @@
 
 #include "base/fd.h"
 
-#define LEVEL_BITS 8
 #define TILE_BYTES (TILE_WIDTH * SHA256_LEN)
 #define DIRTY_MAX 4096
 
@@ -57,7 +55,7 @@ tile_path(struct tile_id id, char out[TILE_PATH_MAX])
 struct tile_id
 tile_edge(unsigned int level, uint64_t size)
 {
-	unsigned int shift = level == TILE_ENTRIES ? 0 : LEVEL_BITS * level;
+	unsigned int shift = level == TILE_ENTRIES ? 0 : TILE_LEVEL_BITS * level;
 	uint64_t count = size >> shift;
 
 	return (struct tile_id){
@@ -226,18 +224,13 @@ int
 tiles_init(struct tiles *t, int dirfd, struct tile_source source, struct error *err)
 {
 	*t = (struct tiles){.dirfd = dirfd, .source = source};
-	t->sha = sha256_new();
-	t->edge = calloc(TILE_LEVELS, sizeof(*t->edge));
-	if (t->sha == NULL || t->edge == NULL)
-		return error_set(err, -ENOMEM, "out of memory");
-	return 0;
+	return edge_init(&t->edge, err);
 }
 
 void
 tiles_fini(struct tiles *t)
 {
-	sha256_free(t->sha);
-	free(t->edge);
+	edge_fini(&t->edge);
 	free(t->dirty);
 	*t = (struct tiles){.dirfd = -1};
 }
@@ -245,30 +238,8 @@ tiles_fini(struct tiles *t)
 void
 tiles_reset(struct tiles *t)
 {
-	t->size = 0;
+	t->edge.size = 0;
 	t->n_dirty = 0;
-}
-
-/* The frontier that the edges say. */
-static void
-edge_root(const struct tiles *t, uint64_t size, uint8_t ret[SHA256_LEN])
-{
-	struct frontier f = {.size = size};
-
-	for (unsigned int level = 0; level < TILE_LEVELS; level++) {
-		struct tile_id id = tile_edge(level, size);
-		unsigned int first = 0;
-
-		/* The subtrees of a partial tile, the largest first. */
-		for (unsigned int bit = LEVEL_BITS; bit-- > 0;) {
-			if ((id.width >> bit & 1) == 0)
-				continue;
-			merkle_fold(t->sha, (const uint8_t(*)[SHA256_LEN]) & t->edge[level][first],
-				    (size_t)1 << bit, f.hash[LEVEL_BITS * level + bit]);
-			first += 1U << bit;
-		}
-	}
-	frontier_root(&f, t->sha, ret);
 }
 
 int
@@ -276,6 +247,7 @@ tiles_load(struct tiles *t, const struct tree_head *head, struct error *err)
 {
 	CLEANUP(buf_fini) struct buf data = {0};
 	uint8_t root[SHA256_LEN];
+	struct frontier f;
 	int r;
 
 	buf_init(&data, TILE_BYTES);
@@ -287,48 +259,46 @@ tiles_load(struct tiles *t, const struct tree_head *head, struct error *err)
 		r = tile_read(t->dirfd, id, &data, err);
 		if (r < 0)
 			return r;
-		memcpy(t->edge[level], data.data, data.len);
+		memcpy(t->edge.hash[level], data.data, data.len);
 	}
-	edge_root(t, head->size, root);
-	if (memcmp(root, head->root, sizeof(root)) != 0)
-		return error_set(err, -EBADMSG, "the tiles do not have the root of the checkpoint");
-	t->size = head->size;
-	return 0;
+	t->edge.size = head->size;
+	edge_frontier(&t->edge, &f);
+	frontier_root(&f, t->edge.sha, root);
+	if (memcmp(root, head->root, sizeof(root)) == 0)
+		return 0;
+	t->edge.size = 0;
+	return error_set(err, -EBADMSG, "the tiles do not have the root of the checkpoint");
+}
+
+static int
+tile_full(void *ctx, unsigned int level, uint64_t n, edge_hashes hashes, struct error *err)
+{
+	const struct tile_id id = {level, n, TILE_WIDTH};
+	int r;
+
+	r = level == 0 ? bundle_write(ctx, id, err) : 0;
+	return r < 0 ? r : tile_write(ctx, id, hashes, TILE_BYTES, err);
 }
 
 int
 tiles_add(struct tiles *t, const uint8_t leaf[SHA256_LEN], struct error *err)
 {
-	uint8_t up[TILE_LEVELS + 1][SHA256_LEN];
 	size_t before = t->n_dirty;
 	int r;
 
-	memcpy(up[0], leaf, SHA256_LEN);
-	/* The place after the last hash counts only once `size` says so. */
-	for (unsigned int level = 0; level < TILE_LEVELS; level++) {
-		struct tile_id id = tile_edge(level, t->size);
-
-		memcpy(t->edge[level][id.width], up[level], SHA256_LEN);
-		if (++id.width < TILE_WIDTH)
-			break;
-		r = level == 0 ? bundle_write(t, id, err) : 0;
-		if (r == 0)
-			r = tile_write(t, id, t->edge[level], TILE_BYTES, err);
-		if (r < 0) {
-			t->n_dirty = before;
-			return r;
-		}
-		merkle_fold(t->sha, (const uint8_t(*)[SHA256_LEN])t->edge[level], TILE_WIDTH,
-			    up[level + 1]);
-	}
-	t->size++;
+	r = edge_add(&t->edge, leaf, tile_full, t, err);
+	if (r < 0)
+		t->n_dirty = before;
 	/* Never more than so many to sync at once. */
-	while (t->n_dirty > DIRTY_MAX) {
+	while (r >= 0 && t->n_dirty > DIRTY_MAX)
 		r = tiles_sync(t, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return r < 0 ? r : 0;
+}
+
+uint64_t
+tiles_size(const struct tiles *t)
+{
+	return t->edge.size;
 }
 
 int
@@ -338,13 +308,13 @@ tiles_partial(struct tiles *t, struct error *err)
 	int r = 0;
 
 	for (unsigned int level = 0; level < TILE_LEVELS && r == 0; level++) {
-		struct tile_id id = tile_edge(level, t->size);
+		struct tile_id id = tile_edge(level, t->edge.size);
 
 		if (id.width == 0)
 			continue;
 		r = level == 0 ? bundle_write(t, id, err) : 0;
 		if (r == 0)
-			r = tile_write(t, id, t->edge[level], id.width * SHA256_LEN, err);
+			r = tile_write(t, id, t->edge.hash[level], id.width * SHA256_LEN, err);
 	}
 	if (r < 0)
 		t->n_dirty = before;
@@ -449,15 +419,15 @@ tiles_node(struct tiles *t, unsigned int level, uint64_t index, uint8_t ret[SHA2
 	   struct error *err)
 {
 	CLEANUP(buf_fini) struct buf data = {0};
-	unsigned int tile_level = level / LEVEL_BITS, height = level % LEVEL_BITS;
+	unsigned int tile_level = level / TILE_LEVEL_BITS, height = level % TILE_LEVEL_BITS;
 	uint64_t first = index << height;
 	struct tile_id id = {tile_level, first / TILE_WIDTH, TILE_WIDTH};
 	unsigned int at = (unsigned int)(first % TILE_WIDTH);
 	const uint8_t(*hashes)[SHA256_LEN];
 	int r;
 
-	if (id.n == tile_edge(tile_level, t->size).n) {
-		hashes = (const uint8_t(*)[SHA256_LEN])t->edge[tile_level];
+	if (id.n == tile_edge(tile_level, t->edge.size).n) {
+		hashes = (const uint8_t(*)[SHA256_LEN])t->edge.hash[tile_level];
 	} else {
 		buf_init(&data, TILE_BYTES);
 		r = tile_read(t->dirfd, id, &data, err);
@@ -465,6 +435,6 @@ tiles_node(struct tiles *t, unsigned int level, uint64_t index, uint8_t ret[SHA2
 			return r;
 		hashes = (const uint8_t(*)[SHA256_LEN])(const void *)data.data;
 	}
-	merkle_fold(t->sha, hashes + at, (size_t)1 << height, ret);
+	merkle_fold(t->edge.sha, hashes + at, (size_t)1 << height, ret);
 	return 0;
 }

@@ -2,7 +2,7 @@
  * The log as others read it: C2SP tlog-tiles, tile/<L>/<N> with 256 hashes each, tile/entries/<N>
  * with 256 entries (16-bit length, big endian, before each), and partial ones in <N>.p/<W>. They are
  * written after the journal and can always be made again from it; the one exception is an entry the
- * journal lost though a signed head covers it (recover.h).
+ * journal lost though a signed head covers it (recover.c).
  *
  * Level L's tile N holds the roots of 256^L leaves each. Between two checkpoints full tiles may lie
  * on disk unsynced; tiles_partial and tiles_sync bring everything up to now there.
@@ -18,10 +18,8 @@
 #include "base/error.h"
 #include "base/macro.h"
 #include "ledger/checkpoint.h"
-#include "ledger/merkle.h"
+#include "ledger/edge.h"
 
-#define TILE_WIDTH 256
-#define TILE_LEVELS 8
 #define TILE_ENTRIES TILE_LEVELS /* in place of a level: the entries themselves */
 #define TILE_PATH_MAX 96
 #define TILE_BUNDLE_MAX (TILE_WIDTH * (2 + 65535))
@@ -55,10 +53,8 @@ struct tile_source {
 
 struct tiles {
 	int dirfd;                  /* borrowed: the ledger's directory */
-	struct sha256 *sha;
 	struct tile_source source;
-	uint64_t size;              /* leaves added */
-	uint8_t (*edge)[TILE_WIDTH][SHA256_LEN]; /* of each level, what is not yet a full tile */
+	struct edge edge;
 	struct tile_id *dirty;      /* written, not synced */
 	size_t n_dirty, cap_dirty;
 };
@@ -71,6 +67,8 @@ void tiles_reset(struct tiles *t);
 int tiles_load(struct tiles *t, const struct tree_head *head, struct error *err) MUST_CHECK;
 /* Add a leaf. On failure (no space, usually) nothing has changed and it can be tried again. */
 int tiles_add(struct tiles *t, const uint8_t leaf[SHA256_LEN], struct error *err) MUST_CHECK;
+/* Leaves added. */
+uint64_t tiles_size(const struct tiles *t);
 /* Write the partial tiles of the size that is now. */
 int tiles_partial(struct tiles *t, struct error *err) MUST_CHECK;
 /* Sync one tile that was written; 1 when there are more, 0 when not. */
@@ -78,7 +76,7 @@ int tiles_sync(struct tiles *t, struct error *err) MUST_CHECK;
 /* Remove the partial tiles of all sizes but NEW and OLD, the two last ones published. */
 int tiles_prune(struct tiles *t, uint64_t new_size, uint64_t old_size,
 		struct error *err) MUST_CHECK;
-/* Root of the complete subtree of 2^LEVEL leaves at INDEX << LEVEL, all below `size`. */
+/* Root of the complete subtree of 2^LEVEL leaves at INDEX << LEVEL, all below tiles_size. */
 int tiles_node(struct tiles *t, unsigned int level, uint64_t index, uint8_t ret[SHA256_LEN],
 	       struct error *err) MUST_CHECK;
 

@@ -220,8 +220,10 @@ static int
 start_and_serve(struct options *o, struct places *p)
 {
 	struct child children[CHILD_COUNT];
-	struct spawn_spec spawn = {
-		.places = p, .private_mode = o->private_mode, .idle_ms = o->idle_ms};
+	struct spawn_spec spawn = {.places = p,
+				   .paths = &o->places,
+				   .private_mode = o->private_mode,
+				   .idle_ms = o->idle_ms};
 	struct serve_spec spec = {.run_dir = p->run, .ready_fd = o->ready_fd};
 	struct error err = {0};
 	int r;

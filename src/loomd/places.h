@@ -33,21 +33,17 @@ struct places_spec {
 	const char *config; /* NULL: none */
 };
 
-void
-places_init(struct places *p);
-void
-places_fini(struct places *p);
+void places_init(struct places *p);
+void places_fini(struct places *p);
 
 /* Open and judge all directories; nothing is locked yet. -EPERM with the chmod that mends it. */
-int
-places_open(struct places *p, const struct places_spec *spec, struct error *err) MUST_CHECK;
+int places_open(struct places *p, const struct places_spec *spec, struct error *err) MUST_CHECK;
 
 /*
  * Take both locks without waiting: that of the run directory, so that nobody unlinks the sockets of
  * a living loomd, and that of the state, so that the ledger has one writer. -EWOULDBLOCK: another
  * loomd holds one of them. The kernel gives the locks back when we end, however that happens.
  */
-int
-places_lock(struct places *p, struct error *err) MUST_CHECK;
+int places_lock(struct places *p, struct error *err) MUST_CHECK;
 
 #endif

@@ -54,8 +54,7 @@ struct watch {
 	struct child *child;
 };
 
-static int
-server_break(struct server *s, const char *fmt, ...) PRINTF(2, 3);
+static int server_break(struct server *s, const char *fmt, ...) PRINTF(2, 3);
 
 /* Something odd: all die. Returns what a callback returns. */
 static int

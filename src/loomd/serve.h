@@ -22,7 +22,6 @@ struct serve_spec {
  * Run until the end. Returns the exit status: 0 after an orderly stop, 125 when a child ended or
  * broke the protocol (the rest is dead then, too). The sockets are unlinked in either case.
  */
-int
-serve(struct child children[CHILD_COUNT], struct serve_spec *spec);
+int serve(struct child children[CHILD_COUNT], struct serve_spec *spec);
 
 #endif

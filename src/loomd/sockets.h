@@ -14,12 +14,9 @@
 #define SOCKET_HTTP "loom.sock"
 
 /* Unlink what is in the way, bind and listen; nonblocking. Changes the working directory to "/". */
-int
-sockets_bind(int run_dir, int *ret_cli, int *ret_http, struct error *err) MUST_CHECK;
+int sockets_bind(int run_dir, int *ret_cli, int *ret_http, struct error *err) MUST_CHECK;
 /* Does somebody accept connections at cli.sock? */
-int
-sockets_served(int run_dir, struct error *err) MUST_CHECK; /* 1 yes, 0 no */
-void
-sockets_unlink(int run_dir);
+int sockets_served(int run_dir, struct error *err) MUST_CHECK; /* 1 yes, 0 no */
+void sockets_unlink(int run_dir);
 
 #endif

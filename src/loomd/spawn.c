@@ -34,7 +34,7 @@
 #endif
 
 #define FD_FLOOR 64 /* above all numbers of wire/inherit.h */
-#define ARGS_MAX 16
+#define ARGS_MAX 24
 #define ENVIRONMENT_MAX 8
 #define EXIT_CANNOT_EXECUTE 127
 
@@ -237,8 +237,49 @@ struct texts {
 	char idle[32];
 	char owner[NAME_MAX_LEN + 1];
 	char group[32];
+	char boot[64];
 	char log[32];
 };
+
+/* Which start of the machine this is: what was written without a sync before it may be damaged. */
+static void
+boot_id(char ret[64])
+{
+	CLEANUP(fd_closep) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, ret, 63) : 0;
+
+	ret[n > 0 ? n : 0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+static void
+argument(struct program *p, size_t *n, const char *name, const char *value)
+{
+	if (value == NULL)
+		return;
+	p->argv[(*n)++] = (char *)(uintptr_t)name;
+	p->argv[(*n)++] = (char *)(uintptr_t)value;
+}
+
+static void
+authority_arguments(struct program *p, size_t *n, const struct spawn_spec *spec, struct texts *t)
+{
+	bool group = spec->places->own_group != (gid_t)-1;
+
+	(void)snprintf(t->idle, sizeof(t->idle), "%" PRIu64, spec->idle_ms);
+	(void)snprintf(t->group, sizeof(t->group), "%lu", (unsigned long)spec->places->own_group);
+	owner_name(t->owner);
+	boot_id(t->boot);
+	argument(p, n, "--idle-ms", t->idle);
+	argument(p, n, "--owner", t->owner);
+	argument(p, n, "--own-group", group ? t->group : NULL);
+	argument(p, n, "--boot", t->boot);
+	argument(p, n, "--state", spec->paths->state);
+	argument(p, n, "--run", spec->paths->run);
+	argument(p, n, "--config", spec->places->config >= 0 ? spec->paths->config : NULL);
+	if (spec->private_mode)
+		p->argv[(*n)++] = (char *)(uintptr_t) "--private";
+}
 
 static void
 program_arguments(struct program *p, enum child_id id, const struct spawn_spec *spec,
@@ -247,21 +288,8 @@ program_arguments(struct program *p, enum child_id id, const struct spawn_spec *
 	size_t n = 0;
 
 	p->argv[n++] = (char *)(uintptr_t)kinds[id].name;
-	if (id == CHILD_AUTHORITY) {
-		(void)snprintf(t->idle, sizeof(t->idle), "%" PRIu64, spec->idle_ms);
-		(void)snprintf(
-			t->group, sizeof(t->group), "%ld",
-			spec->places->own_group == (gid_t)-1 ? -1L : (long)spec->places->own_group);
-		owner_name(t->owner);
-		p->argv[n++] = (char *)(uintptr_t) "--idle-ms";
-		p->argv[n++] = t->idle;
-		p->argv[n++] = (char *)(uintptr_t) "--owner";
-		p->argv[n++] = t->owner;
-		p->argv[n++] = (char *)(uintptr_t) "--own-group";
-		p->argv[n++] = t->group;
-		if (spec->private_mode)
-			p->argv[n++] = (char *)(uintptr_t) "--private";
-	}
+	if (id == CHILD_AUTHORITY)
+		authority_arguments(p, &n, spec, t);
 	p->argv[n] = NULL;
 }
 

@@ -30,6 +30,7 @@ struct child {
 
 struct spawn_spec {
 	const struct places *places;
+	const struct places_spec *paths; /* of the same, to be shown */
 	int cli_listen, http_listen;
 	bool private_mode;
 	uint64_t idle_ms; /* 0: never leave by ourselves */
@@ -39,14 +40,11 @@ struct spawn_spec {
  * Make the receipt key, all channels, and start everybody. On an error nothing of it is left
  * behind. The key is wiped here as soon as it is in the pipes.
  */
-int
-spawn_all(struct child children[CHILD_COUNT], const struct spawn_spec *spec,
-	  struct error *err) MUST_CHECK;
+int spawn_all(struct child children[CHILD_COUNT], const struct spawn_spec *spec,
+	      struct error *err) MUST_CHECK;
 
 /* SIGKILL for all that live, then reap them. */
-void
-spawn_kill_all(struct child children[CHILD_COUNT]);
-void
-spawn_fini(struct child children[CHILD_COUNT]);
+void spawn_kill_all(struct child children[CHILD_COUNT]);
+void spawn_fini(struct child children[CHILD_COUNT]);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "model/ids.h"
 
-#define SCALAR_MAX 64  /* bytes of the longest number, size or duration */
+#define SCALAR_MAX 64 /* bytes of the longest number, size or duration */
 #define CPU_PLACES 3
 
 struct field_shown
@@ -116,23 +116,46 @@ scalar_wrong(const struct field *f, const char *text, size_t len, const char *wh
 	return error_set(err, -EINVAL, "found '%s'%s; this is %s", s.text, why, field_wants(f));
 }
 
+struct bound {
+	char text[32];
+};
+
+/* V as a person would write it: in the largest unit that leaves a whole number. */
+static struct bound
+bound(const struct field *f, uint64_t v)
+{
+	static const struct {
+		enum field_type type;
+		uint64_t factor;
+		const char *unit;
+	} UNITS[] = {
+		{FIELD_SIZE, UINT64_C(1) << 40, "TiB"}, {FIELD_SIZE, 1 << 30, "GiB"},
+		{FIELD_SIZE, 1 << 20, "MiB"},		{FIELD_SIZE, 1 << 10, "KiB"},
+		{FIELD_DURATION, 86400000, "d"},	{FIELD_DURATION, 3600000, "h"},
+		{FIELD_DURATION, 60000, "m"},		{FIELD_DURATION, 1000, "s"},
+	};
+	struct bound ret;
+
+	(void)snprintf(ret.text, sizeof(ret.text), "%" PRIu64, v);
+	if (f->type == FIELD_CPU)
+		(void)snprintf(ret.text, sizeof(ret.text), "%" PRIu64 ".%03u", v / 1000,
+			       (unsigned int)(v % 1000));
+	for (size_t i = 0; i < ARRAY_LEN(UNITS); i++)
+		if (UNITS[i].type == f->type && v > 0 && v % UNITS[i].factor == 0) {
+			(void)snprintf(ret.text, sizeof(ret.text), "%" PRIu64 "%s",
+				       v / UNITS[i].factor, UNITS[i].unit);
+			break;
+		}
+	return ret;
+}
+
 static int
 scalar_range(const struct field *f, const char *text, size_t len, struct error *err)
 {
 	struct field_shown s = field_show(text, len);
-	uint64_t unit = 1;
-	const char *name = "";
 
-	if (f->type == FIELD_DURATION) {
-		unit = 1000;
-		name = "s";
-	} else if (f->type == FIELD_SIZE) {
-		name = " bytes";
-	} else if (f->type == FIELD_CPU) {
-		name = " thousandths of a CPU";
-	}
-	return error_set(err, -ERANGE, "found '%s', which is out of range; it goes from %" PRIu64
-			 " to %" PRIu64 "%s", s.text, f->min / unit, f->max / unit, name);
+	return error_set(err, -ERANGE, "found '%s', which is out of range; it goes from %s to %s",
+			 s.text, bound(f, f->min).text, bound(f, f->max).text);
 }
 
 /* "2", "0.5", "1.25": thousandths, without ever being a float. */
@@ -214,8 +237,9 @@ scalar_text(const struct field *f, const char *text, size_t len, json_t **ret, s
 	} else if (len < f->min || len > f->max) {
 		if (len == 0)
 			return error_set(err, -EINVAL, "found empty text; this may not be empty");
-		return error_set(err, -ERANGE, "found %zu bytes of text; it goes from %" PRIu64
-				 " to %" PRIu64, len, f->min, f->max);
+		return error_set(err, -ERANGE,
+				 "found %zu bytes of text; it goes from %" PRIu64 " to %" PRIu64,
+				 len, f->min, f->max);
 	}
 	if (f->type == FIELD_NAME) {
 		if (len >= sizeof(name) || memchr(text, '\0', len) != NULL)
@@ -230,8 +254,10 @@ scalar_text(const struct field *f, const char *text, size_t len, json_t **ret, s
 		size_t n = utf8_next(text + at, len - at, &c);
 
 		if (n == 0 || utf8_is_control(c))
-			return scalar_wrong(f, text, len, ", with a control character or invalid "
-					    "UTF-8", err);
+			return scalar_wrong(f, text, len,
+					    ", with a control character or invalid "
+					    "UTF-8",
+					    err);
 		at += n;
 	}
 	*ret = json_stringn(text, len);
@@ -377,7 +403,8 @@ sorted_twice(const json_t *v, const char *by, struct error *err)
 	if (json_is_integer(k))
 		return error_set(err, -EEXIST, "%" JSON_INTEGER_FORMAT " is there twice",
 				 json_integer_value(k));
-	s = field_show(json_string_value(k) != NULL ? json_string_value(k) : "", json_string_length(k));
+	s = field_show(json_string_value(k) != NULL ? json_string_value(k) : "",
+		       json_string_length(k));
 	return error_set(err, -EEXIST, "'%s' is there twice", s.text);
 }
 
@@ -389,7 +416,8 @@ bits_sort(const struct field *f, json_t *list, struct error *err)
 	size_t i;
 	json_t *v;
 
-	json_array_foreach(list, i, v) {
+	json_array_foreach(list, i, v)
+	{
 		int word = field_word(f, json_string_value(v), json_string_length(v));
 
 		if (word < 0 || word > 31)

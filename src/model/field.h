@@ -20,30 +20,30 @@
 #include "base/macro.h"
 
 enum field_type {
-	FIELD_TEXT,     /* UTF-8 without control characters; min..max bytes */
-	FIELD_NAME,     /* model/ids.h's names; min..max bytes */
-	FIELD_WORD,     /* one of `words`; stored as its text */
-	FIELD_ENUM,     /* one of `words`; stored as its number */
+	FIELD_TEXT, /* UTF-8 without control characters; min..max bytes */
+	FIELD_NAME, /* model/ids.h's names; min..max bytes */
+	FIELD_WORD, /* one of `words`; stored as its text */
+	FIELD_ENUM, /* one of `words`; stored as its number */
 	FIELD_BOOL,
-	FIELD_INT,      /* plain decimal, min..max */
-	FIELD_CPU,      /* decimal with at most three places; min..max in thousandths */
-	FIELD_SIZE,     /* "64KiB" or plain decimal; min..max in bytes */
+	FIELD_INT,	/* plain decimal, min..max */
+	FIELD_CPU,	/* decimal with at most three places; min..max in thousandths */
+	FIELD_SIZE,	/* "64KiB" or plain decimal; min..max in bytes */
 	FIELD_DURATION, /* "30m"; min..max in milliseconds */
-	FIELD_OBJECT,   /* `members` */
-	FIELD_LIST,     /* of `members[0]`; min..max elements */
-	FIELD_BITS,     /* a set out of `words`; stored as a uint32_t of bits, written in their order */
-	FIELD_MAP,      /* from a variable's name to `members[0]`; at most max entries */
+	FIELD_OBJECT,	/* `members` */
+	FIELD_LIST,	/* of `members[0]`; min..max elements */
+	FIELD_BITS, /* a set out of `words`; stored as a uint32_t of bits, written in their order */
+	FIELD_MAP,  /* from a variable's name to `members[0]`; at most max entries */
 };
 
 /* What a text has to be beyond its type; judged in policy/format.h. */
 enum field_format {
 	FORMAT_NONE,
-	FORMAT_ROOT,       /* "host" or "image:NAME@sha256:<64 hex>" */
+	FORMAT_ROOT,	   /* "host" or "image:NAME@sha256:<64 hex>" */
 	FORMAT_MOUNT_HOST, /* a directory of the host's that may be shown to a sandbox */
 	FORMAT_MOUNT_AT,   /* where it may be shown */
-	FORMAT_PATH,       /* absolute and normal */
-	FORMAT_HOST,       /* a host name, lower case */
-	FORMAT_HOSTS,      /* a host pattern */
+	FORMAT_PATH,	   /* absolute and normal */
+	FORMAT_HOST,	   /* a host name, lower case */
+	FORMAT_HOSTS,	   /* a host pattern */
 	FORMAT_CIDR,
 	FORMAT_METHOD,
 	FORMAT_URL_GLOB,   /* a glob over the path of a URL, from its slash on */
@@ -51,39 +51,41 @@ enum field_format {
 	FORMAT_REF_GLOB,   /* beneath refs/heads/ */
 	FORMAT_REPOSITORY, /* https://host[:port]/path */
 	FORMAT_HEADER,
-	FORMAT_INJECT,     /* has {secret} exactly once */
-	FORMAT_ARGUMENT,   /* not empty */
-	FORMAT_PERSON,     /* a name, or group:NAME */
+	FORMAT_INJECT,	 /* has {secret} exactly once */
+	FORMAT_ARGUMENT, /* not empty */
+	FORMAT_PERSON,	 /* a name, or group:NAME */
 };
 
 enum field_flag {
 	FIELD_REQUIRED = 1 << 0, /* has no default and may not be left out */
 	FIELD_OPTIONAL = 1 << 1, /* has no default and stays out of the effective form */
-	FIELD_SORTED = 1 << 2,   /* a list whose order means nothing: sorted, no element twice */
-	FIELD_ONE_OF = 1 << 3,   /* an object with exactly one of its members */
+	FIELD_SORTED = 1 << 2,	 /* a list whose order means nothing: sorted, no element twice */
+	FIELD_ONE_OF = 1 << 3,	 /* an object with exactly one of its members */
 };
 
 #define FIELD_NOWHERE SIZE_MAX
 
 /*
  * `offset` is from the structure around it: the document's own, or the element's for the members of
- * a list or map with a place. An object has no place of its own; its members lie in what is around it.
+ * a list or map with a place. An object has no place of its own; its members lie in what is around
+ * it.
  */
 struct field {
 	const char *key;
-	const char *about;           /* a sentence for people, in the JSON Schema */
+	const char *about; /* a sentence for people, in the JSON Schema */
 	enum field_type type;
 	enum field_format format;
 	unsigned int flags;
 	uint64_t min, max;
-	const char *fallback;        /* the default, as a person would write it (a list: with commas);
-				      * NULL: an empty list or mapping, or an object of defaults */
-	const char *const *words;    /* ends with NULL */
-	const struct field *members; /* ends with a NULL key; for lists and maps the element alone */
-	const char *sort_by;         /* FIELD_SORTED lists of objects: this member */
-	size_t offset;               /* FIELD_NOWHERE: kept in the JSON only */
-	size_t size;                 /* bytes of the place; of one element for lists and maps */
-	size_t count_offset;         /* lists and maps: a uint32_t */
+	const char *fallback;	  /* the default, as a person would write it (a list: with commas);
+				   * NULL: an empty list or mapping, or an object of defaults */
+	const char *const *words; /* ends with NULL */
+	const struct field
+		*members;    /* ends with a NULL key; for lists and maps the element alone */
+	const char *sort_by; /* FIELD_SORTED lists of objects: this member */
+	size_t offset;	     /* FIELD_NOWHERE: kept in the JSON only */
+	size_t size;	     /* bytes of the place; of one element for lists and maps */
+	size_t count_offset; /* lists and maps: a uint32_t */
 };
 
 /*

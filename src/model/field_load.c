@@ -1,7 +1,7 @@
 /*
- * Walks over the tree of field.h between effective JSON and C structures. Each walk is a switch over
- * the types; every other difference between fields is data in the tree. Text has one form, so the
- * check of the written form serves the effective one.
+ * Walks over the tree of field.h between effective JSON and C structures. Each walk is a switch
+ * over the types; every other difference between fields is data in the tree. Text has one form, so
+ * the check of the written form serves the effective one.
  */
 #include "model/field.h"
 
@@ -85,8 +85,10 @@ load_number(const struct field *f, const json_t *v, void *base, struct error *er
 	if (!json_is_integer(v))
 		return error_set(err, -EINVAL, "this is a whole number");
 	if (n < 0 || (uint64_t)n < f->min || (uint64_t)n > f->max)
-		return error_set(err, -ERANGE, "%" JSON_INTEGER_FORMAT " is out of range; it goes "
-				 "from %" PRIu64 " to %" PRIu64, n, f->min, f->max);
+		return error_set(err, -ERANGE,
+				 "%" JSON_INTEGER_FORMAT " is out of range; it goes "
+				 "from %" PRIu64 " to %" PRIu64,
+				 n, f->min, f->max);
 	put_number(place(base, f->offset), f->size, (uint64_t)n);
 	return 0;
 }
@@ -100,9 +102,11 @@ load_bits(const struct field *f, const json_t *v, void *base, struct error *err)
 
 	if (!json_is_array(v))
 		return error_set(err, -EINVAL, "this is %s", field_wants(f));
-	json_array_foreach(v, i, e) {
-		int word = json_is_string(e) ?
-			field_word(f, json_string_value(e), json_string_length(e)) : -ENOENT;
+	json_array_foreach(v, i, e)
+	{
+		int word = json_is_string(e)
+				   ? field_word(f, json_string_value(e), json_string_length(e))
+				   : -ENOENT;
 
 		if (word < 0 || word > 31)
 			return error_set(err, -EINVAL, "element %zu is not a word of this list", i);
@@ -123,7 +127,8 @@ load_object(const struct field *f, const json_t *v, void *base, struct error *er
 
 	if (!json_is_object(v))
 		return error_set(err, -EINVAL, "this is %s", field_wants(f));
-	json_object_foreach((json_t *)v, key, m) {
+	json_object_foreach((json_t *)v, key, m)
+	{
 		const struct field *c = field_member(f, key, strlen(key));
 
 		if (c == NULL)
@@ -134,8 +139,9 @@ load_object(const struct field *f, const json_t *v, void *base, struct error *er
 			return error_prefix(err, "%s", c->key);
 	}
 	if ((f->flags & FIELD_ONE_OF) != 0)
-		return json_object_size(v) == 1 ? 0 :
-			error_set(err, -EINVAL, "exactly one of its keys may be there");
+		return json_object_size(v) == 1
+			       ? 0
+			       : error_set(err, -EINVAL, "exactly one of its keys may be there");
 	for (const struct field *c = f->members; c->key != NULL; c++)
 		if ((c->flags & FIELD_OPTIONAL) == 0 && json_object_get(v, c->key) == NULL)
 			return error_set(err, -EINVAL, "'%s' is missing", c->key);
@@ -155,7 +161,8 @@ load_list(const struct field *f, const json_t *v, void *base, struct error *err)
 	if (json_array_size(v) < f->min || json_array_size(v) > f->max)
 		return error_set(err, -ERANGE, "%zu elements; it goes from %" PRIu64 " to %" PRIu64,
 				 json_array_size(v), f->min, f->max);
-	json_array_foreach(v, i, e) {
+	json_array_foreach(v, i, e)
+	{
 		r = field_load(&f->members[0], e, at != NULL ? at + i * f->size : NULL, err);
 		if (r < 0)
 			return error_prefix(err, "element %zu", i);
@@ -184,7 +191,8 @@ load_map(const struct field *f, const json_t *v, void *base, struct error *err)
 	if (json_object_size(v) > f->max)
 		return error_set(err, -ERANGE, "%zu entries; at most %" PRIu64, json_object_size(v),
 				 f->max);
-	json_object_foreach((json_t *)v, key, m) {
+	json_object_foreach((json_t *)v, key, m)
+	{
 		char *slot = at != NULL ? at + i * f->size : NULL;
 
 		if (!variable_name_valid(key, strlen(key)) || strlen(key) > name->max)
@@ -292,8 +300,8 @@ store_many(const struct field *f, const void *base, json_t **ret, struct error *
 		r = field_store(&f->members[map ? 1 : 0], at, NULL, &m, err);
 		if (r < 0)
 			break;
-		if (map ? json_object_set_new(v, at + f->members[0].offset, m) < 0 :
-			  json_array_append_new(v, m) < 0)
+		if (map ? json_object_set_new(v, at + f->members[0].offset, m) < 0
+			: json_array_append_new(v, m) < 0)
 			r = error_set(err, -ENOMEM, "out of memory");
 	}
 	if (r == 0 && !map && (f->flags & FIELD_SORTED) != 0)

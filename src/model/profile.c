@@ -29,24 +29,47 @@ static const char *const RUNTIMES[] = {
 
 /* Never shown: these, what lies beneath them, and what holds them. */
 static const char *const HOST_NEVER[] = {
-	"/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/etc/loom", "/etc/ssh",
-	"/etc/ssl/private", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d",
-	"/etc/kubernetes", "/etc/krb5.keytab", "/var/lib/loom", "/var/lib/docker",
-	"/var/lib/containerd", "/var/lib/containers", "/var/lib/kubelet", "/var/lib/libvirt",
-	"/var/lib/systemd", "/var/log", "/var/mail", "/var/spool", "/var/backups", "/lost+found",
+	"/proc",
+	"/sys",
+	"/dev",
+	"/run",
+	"/var/run",
+	"/boot",
+	"/etc/loom",
+	"/etc/ssh",
+	"/etc/ssl/private",
+	"/etc/shadow",
+	"/etc/gshadow",
+	"/etc/sudoers",
+	"/etc/sudoers.d",
+	"/etc/kubernetes",
+	"/etc/krb5.keytab",
+	"/var/lib/loom",
+	"/var/lib/docker",
+	"/var/lib/containerd",
+	"/var/lib/containers",
+	"/var/lib/kubelet",
+	"/var/lib/libvirt",
+	"/var/lib/systemd",
+	"/var/log",
+	"/var/mail",
+	"/var/spool",
+	"/var/backups",
+	"/lost+found",
 };
 /* A directory of people's homes, and homes. What is hidden in a home is where its keys are. */
 static const char *const HOMES[] = {"/home"};
 static const char *const HOME[] = {"/root"};
 /* As a component anywhere. */
 static const char *const NAMES_NEVER[] = {
-	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config", ".mozilla", ".netrc",
-	".password-store", "docker.sock", "containerd.sock", "podman.sock", "loom.sock", "cli.sock",
+	".ssh",	       ".gnupg",	  ".aws",	 ".azure",    ".kube",
+	".docker",     ".config",	  ".mozilla",	 ".netrc",    ".password-store",
+	"docker.sock", "containerd.sock", "podman.sock", "loom.sock", "cli.sock",
 };
 /* Where nothing may appear: the sandbox has its own there. */
 static const char *const AT_NEVER[] = {
-	"/workspace", "/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/etc", "/usr", "/bin",
-	"/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+	"/workspace", "/proc", "/sys",	"/dev", "/run",	  "/var/run", "/tmp",	 "/etc",
+	"/usr",	      "/bin",  "/sbin", "/lib", "/lib32", "/lib64",   "/libx32",
 };
 
 const char *
@@ -174,7 +197,8 @@ profile_check(const struct profile *p, struct error *err)
 	int r;
 
 	if (!profile_root_valid(p->root))
-		return error_set(err, -EINVAL, "filesystem.root is neither 'host' nor an image "
+		return error_set(err, -EINVAL,
+				 "filesystem.root is neither 'host' nor an image "
 				 "with its digest");
 	if (p->workspace_max > 0 && p->workspace_mode != WORKSPACE_OVERLAY)
 		return error_set(err, -EINVAL, "filesystem.workspace.max needs mode: overlay");
@@ -196,8 +220,10 @@ profile_check(const struct profile *p, struct error *err)
 		for (uint32_t j = 0; j < i; j++)
 			if (path_is_beneath(m->at, p->mounts[j].at) ||
 			    path_is_beneath(p->mounts[j].at, m->at))
-				return error_set(err, -EINVAL, "filesystem.readOnly: %s and %s "
-						 "overlap", p->mounts[j].at, m->at);
+				return error_set(err, -EINVAL,
+						 "filesystem.readOnly: %s and %s "
+						 "overlap",
+						 p->mounts[j].at, m->at);
 	}
 	return 0;
 }

@@ -31,8 +31,8 @@ checker_text(const json_t *obj, const char *key)
 	return s != NULL ? s : "";
 }
 
-/* Down the file along a path such as "spec.network.egress.2.hosts", as far as it goes. */
-struct yaml_position
+/* Down the file, as far as it goes; a list is walked from its start, which errors can afford. */
+static struct yaml_position
 checker_spot(const struct checker *c, const char *path)
 {
 	const struct yaml_node *node = yaml_root(c->y), *next;
@@ -62,6 +62,19 @@ checker_path(const char *fmt, ...)
 	(void)vsnprintf(ret.text, sizeof(ret.text), fmt, ap);
 	va_end(ap);
 	return ret;
+}
+
+int
+checker_error(const struct checker *c, struct checker_path where, struct error *err,
+	      const char *fmt, ...)
+{
+	char text[ERROR_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return yaml_error(c->y, checker_spot(c, where.text), err, "%s", text);
 }
 
 bool
@@ -147,8 +160,7 @@ static const struct need NEEDS[] = {
 	{C_EXEC, needs_read, "the capability workspace.read, because a command sees the workspace"},
 	{C_WORKSPACE_WRITE, needs_read, "the capability workspace.read"},
 	{C_WORKSPACE_ACCEPT, needs_write,
-	 "the capability workspace.write; without it there are no "
-	 "changes to accept"},
+	 "the capability workspace.write; without it there are no changes to accept"},
 	{C_NET_HTTP, needs_inspect, "an entry in network.egress with tls: inspect"},
 	{C_NET_CONNECT, needs_passthrough, "an entry in network.egress with tls: passthrough"},
 	{C_GIT_FETCH, needs_fetch, "an entry in git with fetch: allow"},
@@ -161,9 +173,9 @@ check_capabilities(struct checker *c, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(NEEDS); i++)
 		if (checker_has(c, NEEDS[i].capability) && !NEEDS[i].met(c))
-			return yaml_error(c->y, checker_spot(c, "spec.capabilities"), err,
-					  "capabilities: found %s, which needs %s",
-					  capability_name(NEEDS[i].capability), NEEDS[i].what);
+			return checker_error(c, checker_path("spec.capabilities"), err,
+					     "capabilities: found %s, which needs %s",
+					     capability_name(NEEDS[i].capability), NEEDS[i].what);
 	return 0;
 }
 
@@ -177,24 +189,24 @@ check_workspace(struct checker *c, struct error *err)
 	bool overlay = strcmp(mode, "overlay") == 0, read_only = strcmp(mode, "read-only") == 0;
 
 	if (!overlay && json_object_get(w, "max") != NULL)
-		return yaml_error(c->y, checker_spot(c, "spec.filesystem.workspace.max"), err,
-				  "workspace: found max with mode: %s; only an overlay can be "
-				  "bounded",
-				  mode);
+		return checker_error(
+			c, checker_path("spec.filesystem.workspace.max"), err,
+			"workspace: found max with mode: %s; only an overlay can be bounded", mode);
 	if (!overlay && checker_has(c, C_WORKSPACE_ACCEPT))
-		return yaml_error(c->y, checker_spot(c, "spec.filesystem.workspace.mode"), err,
-				  "workspace: found mode: %s with the capability workspace.accept; "
-				  "only an overlay has changes to accept",
-				  mode);
+		return checker_error(c, checker_path("spec.filesystem.workspace.mode"), err,
+				     "workspace: found mode: %s with the capability "
+				     "workspace.accept; only an overlay has changes to accept",
+				     mode);
 	if (read_only && checker_has(c, C_WORKSPACE_WRITE))
-		return yaml_error(c->y, checker_spot(c, "spec.filesystem.workspace.mode"), err,
-				  "workspace: found mode: read-only with the capability "
-				  "workspace.write; leave one of them out");
+		return checker_error(c, checker_path("spec.filesystem.workspace.mode"), err,
+				     "workspace: found mode: read-only with the capability "
+				     "workspace.write; leave one of them out");
 	if (!read_only && checker_has(c, C_EXEC) && !checker_has(c, C_WORKSPACE_WRITE))
-		return yaml_error(c->y, checker_spot(c, "spec.filesystem.workspace.mode"), err,
-				  "workspace: mode: %s lets commands write, and the capability "
-				  "workspace.write is not there; add it, or write mode: read-only",
-				  mode);
+		return checker_error(
+			c, checker_path("spec.filesystem.workspace.mode"), err,
+			"workspace: mode: %s lets commands write, and the capability "
+			"workspace.write is not there; add it, or write mode: read-only",
+			mode);
 	return 0;
 }
 
@@ -206,11 +218,11 @@ check_place(struct checker *c, const struct yaml_node *host, struct error *err)
 
 		if (!path_is_beneath(host->text, place) && !path_is_beneath(place, host->text))
 			continue;
-		return yaml_error(c->y, host->at, err,
-				  "host: found '%s'; it is, holds or lies in "
-				  "'%s', which no sandbox may see",
-				  field_show(host->text, host->len).text,
-				  field_show(place, strlen(place)).text);
+		return yaml_error(
+			c->y, host->at, err,
+			"host: found '%s'; it is, holds or lies in '%s', which no sandbox may see",
+			field_show(host->text, host->len).text,
+			field_show(place, strlen(place)).text);
 	}
 	return 0;
 }
@@ -240,8 +252,7 @@ check_mounts(struct checker *c, struct error *err)
 				    path_is_beneath(seen[j]->text, at->text))
 					return yaml_error(
 						c->y, at->at, err,
-						"at: found '%s', which "
-						"overlaps '%s' at %u:%u",
+						"at: found '%s', which overlaps '%s' at %u:%u",
 						field_show(at->text, at->len).text,
 						field_show(seen[j]->text, seen[j]->len).text,
 						seen[j]->at.line, seen[j]->at.column);
@@ -259,13 +270,12 @@ check_env(struct checker *c, struct error *err)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)checker_get(c, "env", NULL), key, v) if (
-		strncmp(key, "LOOM_", 5) ==
-		0) return yaml_error(c->y, checker_spot(c, checker_path("spec.env.%s", key).text),
-				     err,
-				     "env: found '%s'; names that start with LOOM_ are set by "
-				     "Loom",
-				     key);
+	json_object_foreach((json_t *)checker_get(c, "env", NULL), key,
+			    v) if (strncmp(key, "LOOM_", 5) ==
+				   0) return checker_error(c, checker_path("spec.env.%s", key), err,
+							   "env: found '%s'; names that start with "
+							   "LOOM_ are set by Loom",
+							   key);
 	return 0;
 }
 
@@ -284,9 +294,9 @@ check_approvals(struct checker *c, struct error *err)
 			   a) if (strncmp(json_string_value(a), "group:", 6) ==
 				  0) return 0; /* how many are in a group is not known here */
 	if (people > 0 && (size_t)quorum > people)
-		return yaml_error(c->y, checker_spot(c, "spec.approvals.quorum"), err,
-				  "approvals: found a quorum of %d and %zu approvers", (int)quorum,
-				  people);
+		return checker_error(c, checker_path("spec.approvals.quorum"), err,
+				     "approvals: found a quorum of %d and %zu approvers",
+				     (int)quorum, people);
 	return 0;
 }
 

@@ -19,22 +19,14 @@ check_egress_entry(struct checker *c, size_t i, const json_t *e, struct error *e
 		bool there = json_object_get(e, KEYS[k]) != NULL;
 
 		if (inspect && !there)
-			return yaml_error(
-				c->y,
-				checker_spot(c, checker_path("spec.network.egress.%zu", i).text),
-				err,
-				"egress: '%s' is missing; with tls: inspect it says "
-				"what may be asked for (everything: %s)",
-				KEYS[k], k == 0 ? "name the methods" : "[\"/**\"]");
+			return checker_error(c, checker_path("spec.network.egress.%zu", i), err,
+					     "egress: '%s' is missing; with tls: inspect it says "
+					     "what may be asked for, as in %s",
+					     KEYS[k], k == 0 ? "[GET, HEAD]" : "[\"/**\"]");
 		if (!inspect && there)
-			return yaml_error(
-				c->y,
-				checker_spot(c,
-					     checker_path("spec.network.egress.%zu.%s", i, KEYS[k])
-						     .text),
-				err,
-				"egress: found %s with tls: passthrough, which cannot see "
-				"them",
+			return checker_error(
+				c, checker_path("spec.network.egress.%zu.%s", i, KEYS[k]), err,
+				"egress: found %s with tls: passthrough, which cannot see them",
 				KEYS[k]);
 	}
 	return 0;
@@ -78,19 +70,16 @@ check_tls_pair(struct checker *c, size_t i, const json_t *a, const json_t *b, st
 	json_array_foreach(json_object_get(a, "hosts"), x, p) json_array_foreach(
 		json_object_get(b, "hosts"), y,
 		q) if (hosts_overlap(json_string_value(p), json_string_value(q)) &&
-		       ports_overlap(
-			       a,
-			       b)) return yaml_error(c->y,
-						     checker_spot(
-							     c,
-							     checker_path("spec.network.egress.%zu",
-									  i)
-								     .text),
-						     err,
-						     "egress: '%s' and '%s' share '%s' and treat "
-						     "its TLS differently",
-						     checker_text(a, "id"), checker_text(b, "id"),
-						     json_string_value(p));
+		       ports_overlap(a, b)) return checker_error(c,
+								 checker_path(
+									 "spec.network.egress.%zu",
+									 i),
+								 err,
+								 "egress: '%s' and '%s' share '%s' "
+								 "and treat its TLS differently",
+								 checker_text(a, "id"),
+								 checker_text(b, "id"),
+								 json_string_value(p));
 	return 0;
 }
 
@@ -110,8 +99,9 @@ check_egress(struct checker *c, struct error *err)
 			return r;
 	}
 	if (hosts > HOSTS_MAX)
-		return yaml_error(c->y, checker_spot(c, "spec.network.egress"), err,
-				  "egress: found %zu hosts; at most %d may be", hosts, HOSTS_MAX);
+		return checker_error(c, checker_path("spec.network.egress"), err,
+				     "egress: found %zu hosts; at most %d may be", hosts,
+				     HOSTS_MAX);
 	json_array_foreach(egress, i, e) for (size_t j = 0; j < i && r == 0; j++)
 	{
 		const json_t *before = json_array_get(egress, j);
@@ -148,15 +138,14 @@ check_lists_unique(struct checker *c, const char *list, const char *key, struct 
 		e) for (size_t j = 0; j < i;
 			j++) if (strcmp(checker_text(e, key),
 					checker_text(json_array_get(all, j), key)) ==
-				 0) return yaml_error(c->y,
-						      checker_spot(c, checker_path("spec.%s.%zu.%s",
-										   list, i, key)
-									      .text),
-						      err, "%s: found the %s '%s' a second time",
-						      list, key,
-						      field_show(checker_text(e, key),
-								 strlen(checker_text(e, key)))
-							      .text);
+				 0) return checker_error(c,
+							 checker_path("spec.%s.%zu.%s", list, i,
+								      key),
+							 err, "%s: found the %s '%s' a second time",
+							 list, key,
+							 field_show(checker_text(e, key),
+								    strlen(checker_text(e, key)))
+								 .text);
 	return 0;
 }
 
@@ -173,17 +162,12 @@ check_credentials(struct checker *c, struct error *err)
 
 		if (json_integer_value(json_object_get(lease, "ttl")) >
 		    json_integer_value(json_object_get(lease, "maxTtl")))
-			return yaml_error(
-				c->y,
-				checker_spot(c, checker_path("spec.credentials.%zu.lease", i).text),
-				err, "lease: ttl is longer than maxTtl");
+			return checker_error(c, checker_path("spec.credentials.%zu.lease", i), err,
+					     "lease: ttl is longer than maxTtl");
 		if (command != NULL && json_string_value(json_array_get(command, 0))[0] != '/')
-			return yaml_error(
-				c->y,
-				checker_spot(c,
-					     checker_path("spec.credentials.%zu.source.command", i)
-						     .text),
-				err, "command: found a relative program; name it from / on");
+			return checker_error(
+				c, checker_path("spec.credentials.%zu.source.command", i), err,
+				"command: found a relative program; name it from / on");
 	}
 	return check_lists_unique(c, "credentials", "name", err);
 }
@@ -199,19 +183,15 @@ check_git(struct checker *c, struct error *err)
 		const char *credential = checker_text(e, "credential");
 
 		if (credential[0] != '\0' && !known_credential(c, credential))
-			return yaml_error(
-				c->y,
-				checker_spot(c, checker_path("spec.git.%zu.credential", i).text),
-				err,
-				"git: found the credential '%s', which is not among "
-				"credentials",
+			return checker_error(
+				c, checker_path("spec.git.%zu.credential", i), err,
+				"git: found the credential '%s', which is not among credentials",
 				credential);
 		if (strcmp(checker_text(e, "fetch"), "deny") == 0 &&
 		    json_object_get(e, "push") == NULL)
-			return yaml_error(
-				c->y, checker_spot(c, checker_path("spec.git.%zu", i).text), err,
-				"git: found a repository with neither fetch: allow nor "
-				"push");
+			return checker_error(
+				c, checker_path("spec.git.%zu", i), err,
+				"git: found a repository with neither fetch: allow nor push");
 	}
 	return check_lists_unique(c, "git", "repository", err);
 }

@@ -41,11 +41,8 @@ check_rule_paths(struct checker *c, const char *list, size_t i, const json_t *ru
 	json_array_foreach(
 		json_object_get(rule, "paths"), k,
 		p) if (format_check(format, json_string_value(p), json_string_length(p), &why) <
-		       0) return yaml_error(c->y,
-					    checker_spot(c,
-							 checker_path("spec.%s.%zu.paths", list, i)
-								 .text),
-					    err, "paths: %s", why.text);
+		       0) return checker_error(c, checker_path("spec.%s.%zu.paths", list, i), err,
+					       "paths: %s", why.text);
 	return 0;
 }
 
@@ -59,31 +56,29 @@ check_rule(struct checker *c, const char *list, size_t i, const json_t *rule, st
 	if (!capability_find(name, strlen(name), &cap))
 		return error_set(err, -EINVAL, "a rule about no capability");
 	if (allows && !checker_has(c, cap))
-		return yaml_error(
-			c->y, checker_spot(c, checker_path("spec.%s.%zu.capability", list, i).text),
-			err, "%s: found a rule that allows %s, which is not among capabilities",
-			list, name);
+		return checker_error(
+			c, checker_path("spec.%s.%zu.capability", list, i), err,
+			"%s: found a rule that allows %s, which is not among capabilities", list,
+			name);
 	for (size_t k = 0; k < ARRAY_LEN(SELECTORS); k++) {
 		const struct selector_row *s = &SELECTORS[k];
 		const json_t *v = json_object_get(rule, s->key);
 		struct checker_path where = checker_path("spec.%s.%zu.%s", list, i, s->key);
 
 		if (v == NULL && allows && (s->needed & CAPABILITY_BIT(cap)) != 0)
-			return yaml_error(c->y, checker_spot(c, where.text), err,
-					  "%s: '%s' is missing; a "
-					  "rule that allows %s has to say it",
-					  list, s->key, name);
+			return checker_error(
+				c, where, err,
+				"%s: '%s' is missing; a rule that allows %s has to say it", list,
+				s->key, name);
 		if (v != NULL && (s->applies & CAPABILITY_BIT(cap)) == 0)
-			return yaml_error(c->y, checker_spot(c, where.text), err,
-					  "%s: found %s in a rule "
-					  "about %s, which has none",
-					  list, s->key, name);
+			return checker_error(c, where, err,
+					     "%s: found %s in a rule about %s, which has none",
+					     list, s->key, name);
 		if (v != NULL && json_array_size(v) == 0 && !allows)
-			return yaml_error(
-				c->y, checker_spot(c, where.text), err,
-				"%s: found an empty list "
-				"of %s, so that the rule would never apply; leave the key "
-				"out to mean all of them",
+			return checker_error(
+				c, where, err,
+				"%s: found an empty list of %s, so that the rule would never "
+				"apply; leave the key out to mean all of them",
 				list, s->key);
 	}
 	return check_rule_paths(c, list, i, rule,
@@ -144,8 +139,7 @@ check_ids(struct checker *c, struct error *err)
 	for (size_t i = 1; i < got && r == 0; i++)
 		if (strcmp(ids[i - 1].text, ids[i].text) == 0)
 			r = yaml_error(c->y, ids[i].at, err,
-				       "id: found '%s' a second time; the "
-				       "first is at %u:%u",
+				       "id: found '%s' a second time; the first is at %u:%u",
 				       ids[i].text, ids[i - 1].at.line, ids[i - 1].at.column);
 	free(ids);
 	return r;

@@ -24,15 +24,14 @@ struct checker {
 const json_t *checker_get(const struct checker *c, const char *a, const char *b);
 /* A member that is text; "" when it is not there. */
 const char *checker_text(const json_t *obj, const char *key);
-/*
- * Down the file along a path such as "spec.network.egress.2.hosts", as far as it goes. Only for
- * messages: a list is walked from its start.
- */
-struct yaml_position checker_spot(const struct checker *c, const char *path);
+/* A place in the document, such as "spec.network.egress.2.hosts". */
 struct checker_path {
 	char text[128];
 };
 struct checker_path checker_path(const char *fmt, ...) PRINTF(1, 2);
+/* Record -EINVAL with the position of that place in the file, or of what is nearest above it. */
+int checker_error(const struct checker *c, struct checker_path where, struct error *err,
+		  const char *fmt, ...) PRINTF(4, 5);
 bool checker_has(const struct checker *c, enum capability cap);
 
 int check_egress(struct checker *c, struct error *err) MUST_CHECK;

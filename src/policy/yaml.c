@@ -20,11 +20,10 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "model/field.h"
+#include "policy/screen.h"
 
 #define CHUNK_BYTES (64 * 1024)
 #define FILE_SHOWN_MAX 200
-#define MARKS_OPEN_MAX 1000 /* brackets that are open at one time */
-#define MARKS_MAX 200000    /* brackets that open, commas and colons */
 
 struct chunk {
 	struct chunk *next;
@@ -164,89 +163,6 @@ yaml_error(const struct yaml *y, struct yaml_position at, struct error *err, con
 	return error_set(err, -EINVAL, "%s:%u:%u: %s", y->file, at.line, at.column, text);
 }
 
-/* ---- bytes --------------------------------------------------------------------------------- */
-
-static const char *
-char_wrong(uint32_t c)
-{
-	if (c == '\n')
-		return NULL;
-	if (c == '\t')
-		return "a tab; indent and separate with spaces";
-	if (c == '\r')
-		return "a carriage return; end lines with a line feed alone";
-	if (utf8_is_control(c))
-		return "a control character; write it as an escape in double quotes if it is meant";
-	if (c == 0xfeff)
-		return "a byte order mark; write UTF-8 without one";
-	if ((c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
-	    c == 0x200f || c == 0x061c)
-		return "a character that changes the direction of text; remove it";
-	if (c == 0x2028 || c == 0x2029)
-		return "a line or paragraph separator; end lines with a line feed";
-	if ((c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef))
-		return "a code point that is no character; remove it";
-	return NULL;
-}
-
-/*
- * The library reads ahead to the end of a bracket that may turn out to be a key, half a kilobyte a
- * token. So brackets and separators are counted before it sees them, quoted ones too: no document
- * that is meant comes near.
- */
-struct marks {
-	uint32_t open, all;
-};
-
-static const char *
-marks_wrong(struct marks *m, uint32_t c)
-{
-	m->open += c == '[' || c == '{';
-	m->open -= m->open > 0 && (c == ']' || c == '}');
-	m->all += c == '[' || c == '{' || c == ',' || c == ':';
-	if (m->open > MARKS_OPEN_MAX)
-		return "far more levels of nesting than may be";
-	if (m->all > MARKS_MAX)
-		return "more brackets, commas and colons than any document has; split it";
-	return NULL;
-}
-
-static int
-screen_bytes(struct reader *rd, struct error *err)
-{
-	struct yaml_position at = {.line = 1, .column = 1};
-	struct marks marks = {0};
-	bool blank = true;
-
-	if (rd->len > YAML_BYTES_MAX)
-		return error_set(err, -EMSGSIZE, "%s: %zu bytes; at most %d are read", rd->y->file,
-				 rd->len, YAML_BYTES_MAX);
-	for (size_t i = 0; i < rd->len;) {
-		uint32_t c = 0;
-		size_t n = utf8_next(rd->data + i, rd->len - i, &c);
-		const char *wrong = n > 0 ? char_wrong(c) : "bytes that are not UTF-8; write UTF-8";
-
-		if (wrong == NULL)
-			wrong = marks_wrong(&marks, c);
-		if (wrong != NULL)
-			return yaml_error(rd->y, at, err, "found %s", wrong);
-		/* Of no other line that is accepted is this the first character. */
-		if (c == '%' && at.column == 1)
-			return yaml_error(rd->y, at, err,
-					  "found a directive; leave it out, this is "
-					  "YAML 1.2");
-		blank = blank && (c == ' ' || c == '\n');
-		at.column++;
-		if (c == '\n')
-			at = (struct yaml_position){.line = at.line + 1, .column = 1};
-		i += n;
-	}
-	if (blank)
-		return yaml_error(rd->y, (struct yaml_position){1, 1}, err,
-				  "found an empty file; a document is due");
-	return 0;
-}
-
 /* ---- events -------------------------------------------------------------------------------- */
 
 static struct yaml_position
@@ -342,16 +258,61 @@ is_null(const struct yaml_node *n)
 	return false;
 }
 
+/* Is it written in a way that is taken? Asked before its text is, which then is on one line. */
 static int
-scalar_check(struct reader *rd, struct fy_event *e, const struct yaml_node *n, struct error *err)
+style_check(struct reader *rd, struct fy_event *e, struct error *err)
 {
-	const struct fy_mark *end = fy_event_end_mark(e);
+	const struct fy_mark *start = fy_event_start_mark(e), *end = fy_event_end_mark(e);
 	enum fy_scalar_style style = fy_token_scalar_style(e->scalar.value);
 
 	if (style != FYSS_PLAIN && style != FYSS_SINGLE_QUOTED && style != FYSS_DOUBLE_QUOTED)
-		return yaml_error(rd->y, n->at, err,
-				  "found a block of text; write plain or quoted "
-				  "text on one line");
+		return yaml_error(rd->y, event_position(e), err,
+				  "found a block of text; write plain or quoted text on one line");
+	if (start == NULL || end == NULL || start->input_pos > end->input_pos ||
+	    end->input_pos > rd->len)
+		return yaml_error(rd->y, event_position(e), err, "found text that is nowhere");
+	if (start->line != end->line)
+		return yaml_error(rd->y, event_position(e), err,
+				  "found text that goes on in the next line; write it on one line");
+	return 0;
+}
+
+/*
+ * The text of a scalar, copied. Plain and single-quoted text on one line is what stands there, but
+ * for doubled quotes; so the library, which loses memory over many of these, is only asked to undo
+ * the escapes of double quotes.
+ */
+static int
+scalar_text(struct reader *rd, struct fy_event *e, struct yaml_node *n, struct error *err)
+{
+	enum fy_scalar_style style = fy_token_scalar_style(e->scalar.value);
+	size_t from = fy_event_start_mark(e)->input_pos, len = 0;
+	const char *raw = rd->data + from;
+	char *copy;
+
+	n->len = fy_event_end_mark(e)->input_pos - from;
+	if (style == FYSS_DOUBLE_QUOTED)
+		raw = fy_token_get_text(e->scalar.value, &n->len);
+	if (raw == NULL)
+		return error_set(err, -ENOMEM, "out of memory");
+	copy = yaml_alloc(rd->y, n->len + 1, err);
+	if (copy == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n->len; i++) {
+		copy[len++] = raw[i];
+		if (style == FYSS_SINGLE_QUOTED && raw[i] == '\'')
+			i++; /* the other one of two */
+	}
+	copy[len] = '\0';
+	n->text = copy;
+	n->len = len;
+	n->plain = style == FYSS_PLAIN;
+	return 0;
+}
+
+static int
+scalar_check(struct reader *rd, const struct yaml_node *n, struct error *err)
+{
 	if (is_null(n)) {
 		const struct level *l = rd->depth > 0 ? &rd->levels[rd->depth - 1] : NULL;
 
@@ -364,15 +325,11 @@ scalar_check(struct reader *rd, struct fy_event *e, const struct yaml_node *n, s
 		return yaml_error(rd->y, n->at, err,
 				  "found a double quote inside plain text; put "
 				  "the whole text in quotes");
-	if (end != NULL && mark_position(end).line != n->at.line)
-		return yaml_error(rd->y, n->at, err,
-				  "found text that goes on in the next line; "
-				  "write it on one line");
 	for (size_t i = 0; i < n->len;) {
 		uint32_t c = 0;
 		size_t bytes = utf8_next(n->text + i, n->len - i, &c);
 
-		if (bytes == 0 || c == '\n' || char_wrong(c) != NULL)
+		if (bytes == 0 || c == '\n' || screen_char(c) != NULL)
 			return yaml_error(rd->y, n->at, err, "found text with an escape for %s",
 					  bytes == 0 ? "something that is no character"
 						     : "a character that may not be in it");
@@ -385,29 +342,20 @@ static int
 take_scalar(struct reader *rd, struct fy_event *e, struct error *err)
 {
 	struct level *l = rd->depth > 0 ? &rd->levels[rd->depth - 1] : NULL;
-	const struct fy_mark *end = fy_event_end_mark(e);
 	struct yaml_node *n = node_new(rd, e, YAML_SCALAR, err);
-	const char *text;
-	char *copy;
 	int r;
 
 	if (n == NULL)
 		return err != NULL && err->code != 0 ? err->code : -ENOMEM;
-	text = fy_token_get_text(e->scalar.value, &n->len);
-	if (text == NULL)
-		return error_set(err, -ENOMEM, "out of memory");
-	copy = yaml_alloc(rd->y, n->len + 1, err);
-	if (copy == NULL)
-		return -ENOMEM;
-	memcpy(copy, text, n->len);
-	copy[n->len] = '\0';
-	n->text = copy;
-	n->plain = fy_token_scalar_style(e->scalar.value) == FYSS_PLAIN;
-	r = scalar_check(rd, e, n, err);
+	r = style_check(rd, e, err);
+	if (r == 0)
+		r = scalar_text(rd, e, n, err);
+	if (r == 0)
+		r = scalar_check(rd, n, err);
 	if (r < 0)
 		return r;
-	if (l != NULL && end != NULL)
-		l->after = end->input_pos;
+	if (l != NULL)
+		l->after = fy_event_end_mark(e)->input_pos;
 	if (l != NULL && l->node->kind == YAML_MAPPING && !l->has_key)
 		return key_take(rd, l, n, err);
 	return node_attach(rd, n, err);
@@ -488,10 +436,11 @@ check_trailing_comma(struct reader *rd, const struct level *l, struct fy_event *
 		     struct error *err)
 {
 	const struct fy_mark *m = fy_event_start_mark(e);
-	size_t end = m != NULL ? m->input_pos : 0;
+	size_t end = m != NULL ? m->input_pos : rd->len;
 
-	if (l->node->first == NULL || end > rd->len)
-		return 0;
+	if (l->node->first == NULL || end >= rd->len ||
+	    (rd->data[end] != ']' && rd->data[end] != '}'))
+		return 0; /* ended by its indentation */
 	for (size_t i = l->after; i < end; i++) {
 		if (rd->data[i] == '#')
 			while (i + 1 < end && rd->data[i + 1] != '\n')
@@ -508,18 +457,15 @@ static int
 take_end(struct reader *rd, struct fy_event *e, struct error *err)
 {
 	struct level *l;
-	struct fy_token *bracket;
 	const struct fy_mark *end = fy_event_end_mark(e);
 	int r = 0;
 
 	if (rd->depth == 0)
 		return yaml_error(rd->y, event_position(e), err, "found an end of nothing");
 	l = &rd->levels[rd->depth - 1];
-	bracket = e->type == FYET_MAPPING_END ? e->mapping_end.mapping_end
-					      : e->sequence_end.sequence_end;
 	if (l->has_key)
 		r = yaml_error(rd->y, l->key_at, err, "found a key without a value");
-	if (r == 0 && bracket != NULL && fy_token_get_text0(bracket) != NULL)
+	if (r == 0)
 		r = check_trailing_comma(rd, l, e, err);
 	if (r == 0 && l->node->kind == YAML_MAPPING)
 		r = check_duplicates(rd, l->node, err);
@@ -661,7 +607,7 @@ yaml_read(const void *data, size_t len, const char *file, struct yaml **ret, str
 	rd->y = y;
 	rd->data = data;
 	rd->len = len;
-	r = screen_bytes(rd, err);
+	r = screen_bytes(y, data, len, err);
 	if (r == 0)
 		r = read_events(rd, err);
 	if (rd->parser != NULL)

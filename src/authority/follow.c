@@ -1,0 +1,144 @@
+/*
+ * A recorded entry goes straight into the view's memory when it is the next one. When it is not
+ * (another one's answer is late, or the ledger wrote something by itself), what lies between is
+ * read from the ledger. Writing to the database waits until the loop has nothing else to do.
+ */
+#include "authority/follow.h"
+
+#include <errno.h>
+
+#include "authority/authority.h"
+#include "base/log.h"
+
+static void follow_more(struct authority *a);
+
+static int
+on_quiet(sd_event_source *source, void *userdata)
+{
+	struct authority *a = userdata;
+
+	views_flush(a->views);
+	return 0;
+}
+
+int
+follow_init(struct authority *a, struct error *err)
+{
+	int r;
+
+	r = sd_event_add_defer(a->hub.loop, &a->follow.writer, on_quiet, a);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(a->follow.writer, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_source_set_priority(a->follow.writer, SD_EVENT_PRIORITY_IDLE);
+	return r < 0 ? error_sys(err, r, "make the view's event source") : 0;
+}
+
+void
+follow_fini(struct authority *a)
+{
+	ask_detach(a->follow.ask);
+	a->follow.writer = sd_event_source_disable_unref(a->follow.writer);
+}
+
+static void
+write_later(struct authority *a)
+{
+	if (views_waiting(a->views))
+		(void)sd_event_source_set_enabled(a->follow.writer, SD_EVENT_ONESHOT);
+}
+
+static void
+follow_done(struct authority *a)
+{
+	void (*fn)(struct authority *) = a->follow.caught_up;
+
+	a->follow.caught_up = NULL;
+	if (fn != NULL)
+		fn(a);
+}
+
+static void
+follow_failed(struct authority *a, const char *why)
+{
+	log_warning("the view stays behind the ledger: %s", why);
+	a->follow.failed = true;
+	follow_done(a);
+}
+
+static void
+on_entry(void *arg, struct answer *answer)
+{
+	struct authority *a = arg;
+	struct error err = {0};
+	struct row row;
+
+	if (answer->final)
+		a->follow.ask = NULL;
+	if (answer->code < 0) {
+		if (!answer->final)
+			ask_detach(a->follow.ask);
+		a->follow.ask = NULL;
+		follow_failed(a, answer->why);
+		return;
+	}
+	if (answer->entry.len == 0) {
+		follow_failed(a, "an entry is missing in the ledger");
+		return;
+	}
+	/* An entry that cannot be understood still has its place. */
+	if (row_of_entry(&row, answer->entry.data, answer->entry.len, &err) < 0) {
+		log_warning("entry %llu: %s", (unsigned long long)answer->index, err.text);
+		row_init(&row, ENTRY_EVENT, 0);
+	}
+	if (answer->index == views_size(a->views))
+		views_add(a->views, answer->index, &row);
+	if (answer->final)
+		follow_more(a);
+}
+
+/* Read the next batch, if something is missing. */
+static void
+follow_more(struct authority *a)
+{
+	uint64_t have = views_size(a->views);
+	uint64_t lack = a->follow.target > have ? a->follow.target - have : 0;
+	struct error err = {0};
+
+	write_later(a);
+	if (a->follow.ask != NULL || a->follow.failed)
+		return;
+	if (lack == 0 || !views_ok(a->views)) {
+		follow_done(a);
+		return;
+	}
+	if (history_read(&a->history, have, lack < FOLLOW_BATCH ? (uint32_t)lack : FOLLOW_BATCH,
+			 on_entry, a, &a->follow.ask, &err) < 0)
+		follow_failed(a, err.text);
+}
+
+void
+follow_start(struct authority *a, uint64_t size, void (*fn)(struct authority *a))
+{
+	a->follow.caught_up = fn;
+	if (size > a->follow.target)
+		a->follow.target = size;
+	follow_more(a);
+}
+
+void
+follow_recorded(void *authority, uint64_t index, const struct row *row)
+{
+	struct authority *a = authority;
+
+	if (index + 1 > a->follow.target)
+		a->follow.target = index + 1;
+	if (a->views == NULL || index < views_size(a->views))
+		return;
+	if (index == views_size(a->views)) {
+		views_add(a->views, index, row);
+		write_later(a);
+		return;
+	}
+	follow_more(a);
+}

@@ -1,0 +1,36 @@
+/*
+ * Keeps the view up to date: entries as they are recorded, and whatever it lacks read from the
+ * ledger, in batches. When it has all there was at the start, the start goes on.
+ */
+#ifndef LOOM_AUTHORITY_FOLLOW_H
+#define LOOM_AUTHORITY_FOLLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "authority/history.h"
+#include "base/error.h"
+#include "base/macro.h"
+
+#define FOLLOW_BATCH 256 /* entries in one question */
+
+struct authority;
+
+struct follow {
+	sd_event_source *writer;		/* runs when the loop has nothing else to do */
+	struct ask *ask;			/* a batch is on its way */
+	uint64_t target;			/* entries the ledger is known to have */
+	bool failed;				/* the ledger would not give them */
+	void (*caught_up)(struct authority *a); /* once; NULL: nobody waits */
+};
+
+int follow_init(struct authority *a, struct error *err) MUST_CHECK;
+void follow_fini(struct authority *a);
+
+/* The view is open and the ledger has SIZE entries: read what it lacks, then call FN. */
+void follow_start(struct authority *a, uint64_t size, void (*fn)(struct authority *a));
+/* Entry INDEX was recorded (struct history's `recorded`). */
+void follow_recorded(void *authority, uint64_t index, const struct row *row);
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * A line is "ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAGS…] - TYPE SOURCE SUPER". Blanks, tabs,
+ * newlines and backslashes in ROOT and POINT are three octal digits after a backslash. A line that
+ * does not read like that is an error, not a line to skip: what it would have said is unknown.
+ */
+#include "box/mount_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#define MOUNTINFO_MAX (16u << 20)
+
+/* The next word of the line, NUL-terminated in place; NULL at its end. */
+static char *
+word(char **line)
+{
+	char *p = *line, *end;
+
+	if (p == NULL || *p == '\0')
+		return NULL;
+	end = strchr(p, ' ');
+	*line = end != NULL ? end + 1 : NULL;
+	if (end != NULL)
+		*end = '\0';
+	return p;
+}
+
+static void
+unescape(char *s)
+{
+	char *out = s;
+
+	while (*s != '\0') {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
+		    s[3] >= '0' && s[3] <= '7') {
+			*out++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+			s += 4;
+		} else {
+			*out++ = *s++;
+		}
+	}
+	*out = '\0';
+}
+
+static int
+look_line(char *line, uint64_t mount_id, const char *path, struct mount_facts *f)
+{
+	char *id = word(&line), *parent = word(&line), *device = word(&line), *root = word(&line);
+	char *point = word(&line), *options = word(&line), *w = word(&line), *type;
+	uint64_t number;
+
+	while (w != NULL && strcmp(w, "-") != 0)
+		w = word(&line);
+	type = w != NULL ? word(&line) : NULL;
+	if (parent == NULL || device == NULL || root == NULL || point == NULL || options == NULL ||
+	    type == NULL || decimal_parse(id, UINT64_MAX, &number) < 0)
+		return -EBADMSG;
+	unescape(point);
+	if (number == mount_id) {
+		f->found = true;
+		(void)snprintf(f->fs, sizeof(f->fs), "%s", type);
+	}
+	/* A mount on the directory itself is the one it lies on, or hides it (found by reopening). */
+	if (!f->beneath && strcmp(point, path) != 0 && path_is_beneath(point, path)) {
+		f->beneath = true;
+		(void)snprintf(f->beneath_at, sizeof(f->beneath_at), "%s", point);
+	}
+	return 0;
+}
+
+int
+mount_table_look_in(const char *text, uint64_t mount_id, const char *path, struct mount_facts *ret,
+		    struct error *err)
+{
+	struct mount_facts f = {0};
+	char *copy = strdup(text), *line = copy;
+	int r = 0;
+
+	if (copy == NULL)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (r == 0 && line != NULL && *line != '\0') {
+		char *end = strchr(line, '\n');
+
+		if (end != NULL)
+			*end = '\0';
+		r = look_line(line, mount_id, path, &f);
+		line = end != NULL ? end + 1 : NULL;
+	}
+	free(copy);
+	if (r < 0)
+		return error_set(err, r, "the table of mounts has a line that cannot be read");
+	*ret = f;
+	return 0;
+}
+
+int
+mount_table_look(uint64_t mount_id, const char *path, struct mount_facts *ret, struct error *err)
+{
+	CLEANUP(buf_fini) struct buf b = {0};
+	CLEANUP(fd_closep) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return error_sys(err, -errno, "open the table of mounts");
+	buf_init(&b, MOUNTINFO_MAX);
+	r = fd_read_to_end(fd, &b, err);
+	if (r < 0)
+		return error_prefix(err, "the table of mounts");
+	return mount_table_look_in(b.data, mount_id, path, ret, err);
+}

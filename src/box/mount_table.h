@@ -1,0 +1,25 @@
+/* What /proc/self/mountinfo (proc_pid_mountinfo(5)) says about one directory. */
+#ifndef LOOM_BOX_MOUNT_TABLE_H
+#define LOOM_BOX_MOUNT_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/macro.h"
+
+struct mount_facts {
+	bool found;             /* the mount that the directory lies on is in this namespace */
+	char fs[32];            /* its file system type, cut if longer */
+	bool beneath;           /* another mount lies strictly beneath the directory */
+	char beneath_at[256];   /* where, raw bytes, cut if longer */
+};
+/* MOUNT_ID: of the directory (statx); PATH: of it, absolute, raw bytes. */
+int mount_table_look(uint64_t mount_id, const char *path, struct mount_facts *ret,
+		     struct error *err) MUST_CHECK;
+
+/* As mount_table_look, over TEXT as the kernel would write it. -EBADMSG: a line cannot be read. */
+int mount_table_look_in(const char *text, uint64_t mount_id, const char *path,
+			struct mount_facts *ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,563 @@
+/*
+ * A sandbox's life as the box sees it: forked, parked, used, told how it ended, reaped, cgroups
+ * removed. Everything a keeper needs is in memory when it is forked; afterwards box and keeper only
+ * exchange packets. A keeper that breaks the protocol, or dies, is a failure of its run.
+ */
+#include "box/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "box/box.h"
+
+#define DEFAULT_TMP (UINT64_C(256) << 20)
+#define USUAL_WORKSPACE "/workspace"
+#define REAP_AGAIN_US 20000
+
+static void
+kill_pidfd(int pidfd)
+{
+	if (pidfd >= 0)
+		(void)syscall(__NR_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
+/* ---- roots ---- */
+
+static void
+root_leave(struct root *r)
+{
+	if (--r->users == 0) {
+		root_close(r);
+		free(r);
+	}
+}
+
+/* A root of SHAPE that is up to date: one that is there, or a new one. The pool holds the last few. */
+static int
+root_get(struct box *b, const struct root_shape *shape, struct root **ret, struct error *err)
+{
+	struct pool *p = &b->pool;
+	size_t at = ARRAY_LEN(p->roots) - 1;
+	struct root *fresh;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_LEN(p->roots); i++) {
+		if (p->roots[i] == NULL || !root_shape_same(&p->roots[i]->shape, shape))
+			continue;
+		if (!root_stale(p->roots[i])) {
+			*ret = p->roots[i];
+			return 0;
+		}
+		at = i;
+		break;
+	}
+	fresh = calloc(1, sizeof(*fresh));
+	if (fresh == NULL)
+		return error_set(err, -ENOMEM, "no memory for a root");
+	r = root_make(shape, b->host_ns, fresh, err);
+	if (r < 0) {
+		free(fresh);
+		if (r == -ENOTRECOVERABLE)
+			fatal("%s", err->text);
+		return r;
+	}
+	fresh->users = 1;
+	for (size_t i = 1; i < at; i++)
+		if (p->roots[i] == NULL)
+			at = i;
+	if (p->roots[0] == NULL)
+		at = 0;
+	if (p->roots[at] != NULL)
+		root_leave(p->roots[at]);
+	p->roots[at] = fresh;
+	*ret = fresh;
+	return 0;
+}
+
+static void
+usual_shape(struct root_shape *s)
+{
+	*s = (struct root_shape){.workspace_at = USUAL_WORKSPACE};
+}
+
+/* ---- the end of a sandbox ---- */
+
+static void
+remember_left(struct pool *p, uint64_t number)
+{
+	if (p->n_left < ARRAY_LEN(p->left))
+		p->left[p->n_left++].number = number;
+	else
+		log_warning("cgroup s%llu stays until the next sweep", (unsigned long long)number);
+}
+
+static int
+on_reap(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct box *b = userdata;
+	struct pool *p = &b->pool;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->n_left; i++)
+		if (cgroup_remove(&b->cgroups, p->left[i].number) < 0)
+			p->left[kept++] = p->left[i];
+	p->n_left = kept;
+	if (kept > 0) {
+		(void)sd_event_source_set_time_relative(source, REAP_AGAIN_US);
+		(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	}
+	return 0;
+}
+
+static void
+remove_cgroup(struct box *b, uint64_t number)
+{
+	if (cgroup_remove(&b->cgroups, number) == 0)
+		return;
+	cgroup_kill(&b->cgroups, number);
+	remember_left(&b->pool, number);
+	(void)sd_event_source_set_time_relative(b->pool.reap, REAP_AGAIN_US);
+	(void)sd_event_source_set_enabled(b->pool.reap, SD_EVENT_ONESHOT);
+}
+
+static void
+sandbox_free(struct sandbox *s)
+{
+	struct box *b = s->box;
+
+	for (struct sandbox **at = &b->pool.first; *at != NULL; at = &(*at)->next)
+		if (*at == s) {
+			*at = s->next;
+			break;
+		}
+	sd_event_source_disable_unref(s->io);
+	sd_event_source_disable_unref(s->exit);
+	sd_event_source_disable_unref(s->deadline);
+	fd_closep(&s->channel);
+	fd_closep(&s->keeper_pidfd);
+	fd_closep(&s->init_pidfd);
+	if (s->root != NULL)
+		root_leave(s->root);
+	idrange_give(&b->ids, s->park.host_id);
+	free(s);
+}
+
+static void
+fail_run(struct sandbox *s, enum reason reason, const char *step, int code, const char *text)
+{
+	struct failure f = {0};
+
+	if (s->run == NULL || s->told)
+		return;
+	s->told = true;
+	(void)failure_set(&f, reason, step, code, "%s", text);
+	run_failed(s->run, &f);
+}
+
+/* The keeper is gone: nothing of the sandbox lives any more, or will within the moment. */
+static int
+on_exit_of_keeper(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct sandbox *s = userdata;
+	struct box *b = s->box;
+	uint64_t number = s->park.number;
+
+	while (waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (s->init_pidfd >= 0 && s->state != SANDBOX_IS_OVER)
+		kill_pidfd(s->init_pidfd);
+	fail_run(s, R_INTERNAL, "keeper", -EPIPE, "the keeper of the sandbox died");
+	sandbox_free(s);
+	remove_cgroup(b, number);
+	return 0;
+}
+
+/* ---- what a keeper says ---- */
+
+union keeper_message {
+	uint32_t type;
+	struct sandbox_parked parked;
+	struct sandbox_started started;
+	struct sandbox_done done;
+	struct sandbox_failed failed;
+};
+
+static void
+say_failed(struct sandbox *s, struct sandbox_failed *m)
+{
+	struct failure *f = &m->failure;
+
+	f->step[sizeof(f->step) - 1] = f->text[sizeof(f->text) - 1] = '\0';
+	if (f->reason >= REASON_COUNT)
+		f->reason = R_INTERNAL;
+	if (s->run == NULL)
+		log_error("a sandbox could not be made: %s: %s", f->step, f->text);
+	else if (!s->told)
+		run_failed(s->run, f);
+	s->told = true;
+	s->state = SANDBOX_IS_OVER;
+}
+
+static void
+say_parked(struct sandbox *s, int init_pidfd)
+{
+	s->init_pidfd = init_pidfd;
+	s->state = SANDBOX_IS_PARKED;
+	s->deadline = sd_event_source_disable_unref(s->deadline);
+	if (s->run != NULL) {
+		s->state = SANDBOX_IS_USED;
+		run_has_sandbox(s->run, s);
+	}
+}
+
+static bool
+dispatch(struct sandbox *s, union keeper_message *m, size_t len, int *fd)
+{
+	if (m->type == SANDBOX_PARKED && len == sizeof(m->parked) && *fd >= 0 &&
+	    s->state == SANDBOX_IS_STARTING) {
+		say_parked(s, TAKE_FD(*fd));
+		return true;
+	}
+	if (m->type == SANDBOX_FAILED && len == sizeof(m->failed)) {
+		say_failed(s, &m->failed);
+		return true;
+	}
+	if (s->state != SANDBOX_IS_USED)
+		return false;
+	if (m->type == SANDBOX_STARTED && len == sizeof(m->started)) {
+		if (s->run != NULL)
+			run_started(s->run, &m->started);
+		return true;
+	}
+	if (m->type == SANDBOX_DONE && len == sizeof(m->done)) {
+		s->state = SANDBOX_IS_OVER;
+		if (s->run != NULL && !s->told) {
+			s->told = true;
+			run_done(s->run, &m->done);
+		}
+		return true;
+	}
+	return false;
+}
+
+static int
+on_keeper(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct sandbox *s = userdata;
+	union keeper_message m = {0};
+	CLEANUP(fd_closep) int got = -1;
+	ssize_t n = sandbox_recv(fd, &m, sizeof(m), &got, 1, NULL);
+
+	if (n == -EAGAIN)
+		return 0;
+	if (n <= 0) {
+		/* Its end of the channel is closed: the rest comes by its pidfd. */
+		(void)sd_event_source_set_enabled(s->io, SD_EVENT_OFF);
+		return 0;
+	}
+	if (!dispatch(s, &m, (size_t)n, &got)) {
+		log_error("a keeper said something out of turn");
+		pool_kill_keeper(s);
+	}
+	return 0;
+}
+
+static int
+on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct sandbox *s = userdata;
+
+	fail_run(s, R_INTERNAL, "park", -ETIMEDOUT, "the sandbox was not ready in time");
+	pool_kill_keeper(s);
+	return 0;
+}
+
+/* ---- making one ---- */
+
+static void
+fill_park(struct box *b, struct sandbox_park *park, const struct root *root, int channel)
+{
+	const struct pool *p = &b->pool;
+
+	*park = (struct sandbox_park){
+		.cgroups = &b->cgroups,
+		.root = root,
+		.filters = b->filters,
+		.host_ns = b->host_ns,
+		.id_lock = b->ids.lock,
+		.box = channel,
+		.box_pid = getpid(),
+		.number = b->pool.next_number,
+		.host_id = park->host_id,
+		.box_filters = b->own_filters,
+		.landlock_abi = b->landlock_abi,
+		.image_dev = b->image_dev,
+		.image_ino = b->image_ino,
+		.limits = p->limits,
+		.tmp_bytes = p->tmp_bytes,
+		.shm_bytes = p->shm_bytes,
+		.owner_uid = p->owner_uid,
+		.owner_gid = p->owner_gid,
+	};
+}
+
+static int
+watch(struct sandbox *s, struct error *err)
+{
+	sd_event *e = s->box->event;
+	int r = sd_event_add_io(e, &s->io, s->channel, EPOLLIN, on_keeper, s);
+
+	if (r >= 0)
+		r = sd_event_add_io(e, &s->exit, s->keeper_pidfd, EPOLLIN, on_exit_of_keeper, s);
+	/* Its last words before its end. */
+	if (r >= 0)
+		r = sd_event_source_set_priority(s->exit, SD_EVENT_PRIORITY_NORMAL + 1);
+	if (r >= 0)
+		r = sd_event_add_time_relative(e, &s->deadline, CLOCK_BOOTTIME,
+					       (uint64_t)POOL_PARK_MS * 1000, 0, on_deadline, s);
+	return r >= 0 ? 0 : error_sys(err, r, "watch a keeper");
+}
+
+static int
+start_keeper(struct sandbox *s, int fds[2], struct error *err)
+{
+	s->keeper = fork();
+	if (s->keeper == 0) {
+		/* The box's end of our own channel must not keep it open. */
+		fd_close(fds[0]);
+		keeper_main(&s->park);
+	}
+	if (s->keeper < 0)
+		return error_sys(err, -errno, "fork a keeper");
+	s->keeper_pidfd = (int)syscall(__NR_pidfd_open, s->keeper, 0);
+	if (s->keeper_pidfd < 0)
+		return error_sys(err, -errno, "watch a keeper");
+	return watch(s, err);
+}
+
+static int
+sandbox_new(struct box *b, const struct root_shape *shape, struct sandbox **ret, struct error *err)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+	int fds[2] = {-1, -1}, r;
+
+	if (s == NULL)
+		return error_set(err, -ENOMEM, "no memory for a sandbox");
+	*s = (struct sandbox){
+		.box = b, .keeper_pidfd = -1, .init_pidfd = -1, .channel = -1, .keeper = -1};
+	s->park.host_id = idrange_take(&b->ids);
+	r = s->park.host_id != 0 ? root_get(b, shape, &s->root, err)
+				 : error_set(err, -EBUSY, "all session ids are in use");
+	if (r < 0)
+		goto fail;
+	s->root->users++;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
+		r = error_sys(err, -errno, "make a socket pair");
+		goto fail;
+	}
+	s->channel = fds[0];
+	b->pool.next_number++;
+	fill_park(b, &s->park, s->root, fds[1]);
+	r = fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0 ? start_keeper(s, fds, err)
+						    : error_sys(err, -errno, "set up a channel");
+	fd_close(fds[1]);
+	if (r < 0)
+		goto fail;
+	s->next = b->pool.first;
+	b->pool.first = s;
+	*ret = s;
+	return 0;
+fail:
+	if (s->keeper > 0) {
+		(void)kill(s->keeper, SIGKILL);
+		(void)waitpid(s->keeper, NULL, 0);
+		(void)cgroup_remove(&b->cgroups, s->park.number);
+	}
+	sandbox_free(s);
+	return r;
+}
+
+static int
+on_refill(sd_event_source *source, void *userdata)
+{
+	struct box *b = userdata;
+	struct root_shape shape;
+	struct error err = {0};
+	uint32_t have = 0;
+
+	(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	if (b->unavailable.code != 0)
+		return 0;
+	for (const struct sandbox *s = b->pool.first; s != NULL; s = s->next)
+		have += s->run == NULL && s->state <= SANDBOX_IS_PARKED && s->root == b->pool.roots[0];
+	if (have >= b->pool.size)
+		return 0;
+	usual_shape(&shape);
+	{
+		struct sandbox *s;
+
+		if (sandbox_new(b, &shape, &s, &err) < 0) {
+			log_error("no sandbox could be parked: %s", err.text);
+			return 0;
+		}
+	}
+	/* One at a time: between two, the loop hears what else there is. */
+	if (have + 1 < b->pool.size)
+		(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+void
+pool_refill_later(struct box *b)
+{
+	(void)sd_event_source_set_enabled(b->pool.refill, SD_EVENT_ONESHOT);
+}
+
+int
+pool_init(struct box *b, struct error *err)
+{
+	struct pool *p = &b->pool;
+	int r;
+
+	*p = (struct pool){.size = POOL_SIZE, .tmp_bytes = DEFAULT_TMP, .shm_bytes = DEFAULT_TMP};
+	r = sd_event_add_defer(b->event, &p->refill, on_refill, b);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(p->refill, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_source_set_priority(p->refill, SD_EVENT_PRIORITY_IDLE);
+	if (r >= 0)
+		r = sd_event_add_time_relative(b->event, &p->reap, CLOCK_BOOTTIME, 0, 1000, on_reap,
+					       b);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(p->reap, SD_EVENT_OFF);
+	return r >= 0 ? 0 : error_sys(err, r, "make the pool");
+}
+
+void
+pool_fini(struct box *b)
+{
+	struct pool *p = &b->pool;
+
+	for (struct sandbox *s = p->first; s != NULL; s = s->next) {
+		kill_pidfd(s->init_pidfd);
+		kill_pidfd(s->keeper_pidfd);
+	}
+	while (p->first != NULL) {
+		uint64_t number = p->first->park.number;
+
+		(void)waitpid(p->first->keeper, NULL, 0);
+		sandbox_free(p->first);
+		for (int tries = 0; tries < 100 && cgroup_remove(&b->cgroups, number) < 0; tries++)
+			(void)usleep(1000);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(p->roots); i++)
+		if (p->roots[i] != NULL)
+			root_leave(p->roots[i]);
+	sd_event_source_disable_unref(p->refill);
+	sd_event_source_disable_unref(p->reap);
+}
+
+/* ---- using one ---- */
+
+int
+pool_get(struct box *b, const struct root_shape *shape, struct run *run, struct error *err)
+{
+	struct sandbox *best = NULL;
+	struct root *root;
+	int r = root_get(b, shape, &root, err);
+
+	if (r < 0)
+		return r;
+	for (struct sandbox *s = b->pool.first; s != NULL; s = s->next) {
+		if (s->run != NULL || s->state > SANDBOX_IS_PARKED)
+			continue;
+		if (s->root != root) {
+			/* Of a root that the host has moved on from: nobody will want it again. */
+			if (root_shape_same(&s->root->shape, shape))
+				pool_kill_keeper(s);
+			continue;
+		}
+		/* The oldest that is parked, else the oldest that will be. */
+		if (best == NULL || s->state >= best->state)
+			best = s;
+	}
+	if (best == NULL)
+		r = sandbox_new(b, shape, &best, err);
+	if (r < 0)
+		return r;
+	best->run = run;
+	if (best->state == SANDBOX_IS_PARKED) {
+		best->state = SANDBOX_IS_USED;
+		run_has_sandbox(run, best);
+	}
+	return 0;
+}
+
+int
+pool_use(struct sandbox *s, const struct plan *plan, const int *fds, size_t n_fds, struct error *err)
+{
+	static struct sandbox_plan m;
+	struct pool *p = &s->box->pool;
+	int r;
+
+	m.type = SANDBOX_PLAN;
+	memcpy(&m.plan, plan, plan->size);
+	r = sandbox_send(s->channel, &m, offsetof(struct sandbox_plan, plan) + plan->size, fds, n_fds);
+	if (r < 0)
+		return error_sys(err, r, "send the plan to the keeper");
+	p->limits = plan->limits;
+	p->tmp_bytes = plan->tmp_bytes;
+	p->shm_bytes = plan->shm_bytes;
+	p->owner_uid = plan->owner_uid;
+	p->owner_gid = plan->owner_gid;
+	return 0;
+}
+
+void
+pool_signal(struct sandbox *s, int signo)
+{
+	const struct sandbox_signal m = {SANDBOX_SIGNAL, signo};
+
+	(void)!sandbox_send(s->channel, &m, sizeof(m), NULL, 0);
+}
+
+void
+pool_winsize(struct sandbox *s, uint16_t rows, uint16_t columns)
+{
+	const struct sandbox_winsize m = {SANDBOX_WINSIZE, rows, columns};
+
+	(void)!sandbox_send(s->channel, &m, sizeof(m), NULL, 0);
+}
+
+void
+pool_kill(struct sandbox *s)
+{
+	if (s->init_pidfd >= 0)
+		kill_pidfd(s->init_pidfd);
+	else
+		kill_pidfd(s->keeper_pidfd);
+}
+
+void
+pool_kill_keeper(struct sandbox *s)
+{
+	kill_pidfd(s->init_pidfd);
+	kill_pidfd(s->keeper_pidfd);
+}
+
+void
+pool_leave(struct sandbox *s)
+{
+	s->run = NULL;
+	if (s->state < SANDBOX_IS_OVER && s->state != SANDBOX_IS_PARKED)
+		pool_kill_keeper(s);
+}

@@ -1,0 +1,86 @@
+/*
+ * Sandboxes, made before they are asked for. The pool keeps a few parked ones of the usual shape;
+ * each is used once. When none is there, one is made on demand by the very same code. New ones are
+ * made after an outcome was sent, while the ledger writes and the client leaves.
+ */
+#ifndef LOOM_BOX_POOL_H
+#define LOOM_BOX_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "base/error.h"
+#include "base/macro.h"
+#include "box/sandbox.h"
+
+#define POOL_SIZE 2
+#define POOL_ROOTS 4
+#define POOL_PARK_MS 20000     /* for a keeper to park; longer is a failure */
+
+struct box;
+struct run;
+struct sandbox;
+
+enum sandbox_state {
+	SANDBOX_IS_STARTING,   /* the keeper is making it */
+	SANDBOX_IS_PARKED,
+	SANDBOX_IS_USED,       /* it has a plan */
+	SANDBOX_IS_OVER,       /* it said its last word; the keeper's end is awaited */
+};
+
+struct sandbox {
+	struct box *box;
+	struct sandbox *next;
+	enum sandbox_state state;
+	struct sandbox_park park;  /* what it was made with */
+	struct root *root;
+	pid_t keeper;
+	int keeper_pidfd, init_pidfd, channel;
+	sd_event_source *io, *exit, *deadline;
+	struct run *run;           /* who waits for it or uses it */
+	bool told;                 /* the run knows how it ended */
+};
+
+struct pool {
+	struct sandbox *first;
+	uint32_t size;             /* how many to keep parked */
+	uint64_t next_number;
+	struct root *roots[POOL_ROOTS]; /* the usual one first, then by age */
+	sd_event_source *refill, *reap;
+	/* What the last plan wanted; the next is likely to want the same. */
+	struct cgroup_limits limits;
+	uint64_t tmp_bytes, shm_bytes;
+	uint32_t owner_uid, owner_gid;
+	struct {
+		uint64_t number;
+	} left[64];                /* cgroups that could not be removed yet */
+	uint32_t n_left;
+};
+
+int pool_init(struct box *b, struct error *err) MUST_CHECK;
+/* Kill everything and wait for it. */
+void pool_fini(struct box *b);
+/* Make parked ones up to the pool's size, when the loop has nothing better to do. */
+void pool_refill_later(struct box *b);
+
+/*
+ * Get a sandbox whose root has SHAPE for RUN: calls run_has_sandbox at once when one is parked, else
+ * when it is; run_failed when it cannot be made. Negative: nothing was started.
+ */
+int pool_get(struct box *b, const struct root_shape *shape, struct run *run, struct error *err)
+	MUST_CHECK;
+/* Send the plan; FDS as of enum plan_fd, without holes. */
+int pool_use(struct sandbox *s, const struct plan *plan, const int *fds, size_t n_fds,
+	     struct error *err) MUST_CHECK;
+void pool_signal(struct sandbox *s, int signo);
+void pool_winsize(struct sandbox *s, uint16_t rows, uint16_t columns);
+/* Kill the sandbox, by its init; the keeper still tells what it knows. */
+void pool_kill(struct sandbox *s);
+/* Kill the keeper too: it did not come back in time. */
+void pool_kill_keeper(struct sandbox *s);
+/* RUN has no more to do with it. */
+void pool_leave(struct sandbox *s);
+
+#endif

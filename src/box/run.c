@@ -1,0 +1,638 @@
+/*
+ * The life of a ticket. Everything that can be refused is refused before a sandbox is asked for; from
+ * then on there is exactly one outcome, whatever happens: the command's end, a refusal by the keeper,
+ * the keeper's death, or time. An outcome carries the MAC of the receipt's key, and each index gets
+ * one, because each grant is taken once.
+ */
+#include "box/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "box/box.h"
+#include "box/examine.h"
+#include "box/job.h"
+
+struct run *
+run_find(struct box *b, uint64_t ticket)
+{
+	for (struct run *r = b->runs.first; r != NULL; r = r->next)
+		if (r->ticket == ticket)
+			return r;
+	return NULL;
+}
+
+bool
+run_session_live(const struct box *b, const char *session)
+{
+	for (const struct run *r = b->runs.first; r != NULL; r = r->next)
+		if (r->granted && strcmp(r->grant.op.session, session) == 0)
+			return true;
+	return false;
+}
+
+static void
+run_free(struct run *r)
+{
+	for (struct run **at = &r->box->runs.first; *at != NULL; at = &(*at)->next)
+		if (*at == r) {
+			*at = r->next;
+			r->box->runs.n--;
+			break;
+		}
+	for (int i = 0; i < RUN_FDS; i++)
+		fd_closep(&r->fds[i]);
+	sd_event_source_disable_unref(r->timer);
+	if (r->sandbox != NULL)
+		pool_leave(r->sandbox);
+	if (r->granted)
+		grant_fini(&r->grant);
+	store_session_close(&r->store);
+	exec_result_fini(&r->result);
+	free(r->facts);
+	free(r->plan);
+	free(r);
+}
+
+void
+runs_fini(struct box *b)
+{
+	while (b->runs.first != NULL)
+		run_free(b->runs.first);
+}
+
+/* ---- examine ---- */
+
+static int
+send_facts(struct box *b, uint64_t ticket, enum reason reason, const char *detail,
+	   const struct exec_facts *facts, struct error *err)
+{
+	CLEANUP(buf_fini) struct buf out;
+	int r = 0;
+
+	buf_init(&out, WIRE_BODY_MAX);
+	if (facts != NULL)
+		r = exec_facts_write(facts, &out, err);
+	if (r < 0)
+		return r;
+	return CHANNEL_SEND(&b->authority, facts, err, .ticket = ticket, .reason = (uint32_t)reason,
+			    .detail = wire_text_of(detail),
+			    .facts = wire_bytes_of(out.data, out.len));
+}
+
+static struct run *
+run_new(struct box *b, const struct msg_examine *m, struct packet *p)
+{
+	struct run *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return NULL;
+	*r = (struct run){.box = b, .ticket = m->ticket, .flags = m->flags};
+	for (int i = 0; i < RUN_FDS; i++)
+		r->fds[i] = (size_t)i < p->n_fds ? TAKE_FD(p->fds[i]) : -1;
+	store_session_init(&r->store);
+	r->facts = calloc(1, sizeof(*r->facts));
+	r->next = b->runs.first;
+	b->runs.first = r;
+	b->runs.n++;
+	if (r->facts == NULL) {
+		run_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+int
+run_examine(struct box *b, const struct msg_examine *m, struct packet *p, struct error *err)
+{
+	struct examine_in in = {.env = -1, .cwd = m->cwd.data, .cwd_len = m->cwd.len};
+	char detail[VERDICT_DETAIL_MAX] = "";
+	enum reason reason = R_INTERNAL;
+	struct run *r;
+	int code;
+
+	if (run_find(b, m->ticket) != NULL)
+		return error_set(err, -EPROTO, "a ticket was used twice");
+	if ((p->n_fds == RUN_FDS) != ((m->flags & RUN_ENV) != 0))
+		return error_set(err, -EPROTO, "an environment without its flag, or a flag without");
+	if (b->unavailable.code != 0)
+		return send_facts(b, m->ticket, (enum reason)b->unavailable.reason,
+				  b->unavailable.text, NULL, err);
+	r = b->runs.n < RUNS_MAX ? run_new(b, m, p) : NULL;
+	if (r == NULL)
+		return send_facts(b, m->ticket, R_BUSY, "too many requests at once", NULL, err);
+	in.workspace = r->fds[RUN_FD_WORKSPACE];
+	for (int i = 0; i < 3; i++)
+		in.streams[i] = r->fds[RUN_FD_STDIN + i];
+	in.args = r->fds[RUN_FD_ARGS];
+	in.env = r->fds[RUN_FD_ENV];
+	in.ours[in.n_ours++] = b->sessions;
+	examine(&in, r->facts, &reason, detail);
+	code = send_facts(b, m->ticket, reason, detail, reason == R_ALLOWED ? r->facts : NULL, err);
+	if (reason != R_ALLOWED || code < 0)
+		run_free(r);
+	return code;
+}
+
+void
+run_forget(struct run *r)
+{
+	if (r->state == RUN_HELD)
+		run_free(r);
+}
+
+/* ---- outcome ---- */
+
+json_t *
+run_facts_json(const struct sandbox_facts *f)
+{
+	const struct cgroup_values *c = &f->cgroup;
+	char filter[65], landlock[65], mounts[65], plan[65];
+
+	hex_encode(f->filter_digest, 32, filter);
+	hex_encode(f->landlock_digest, 32, landlock);
+	hex_encode(f->mounts_digest, 32, mounts);
+	hex_encode(f->plan_digest, 32, plan);
+	return json_pack("{s:{s:i,s:I,s:I,s:I,s:I,s:I,s:b},s:{s:i,s:s},s:I,s:{s:i,s:s},s:{s:i,s:s},"
+			 "s:s}",
+			 "cgroup", "version", (int)c->version, "memory", (json_int_t)c->memory,
+			 "swap", (json_int_t)c->swap, "cpuQuota", (json_int_t)c->cpu_quota,
+			 "cpuPeriod", (json_int_t)c->cpu_period, "pids", (json_int_t)c->pids,
+			 "swapCounted", (int)c->swap_counted, "filter", "count", (int)f->filters,
+			 "digest", filter, "hostId", (json_int_t)f->host_id, "landlock", "abi",
+			 (int)f->landlock_abi, "digest", landlock, "mounts", "count",
+			 (int)f->mounts, "digest", mounts, "plan", plan);
+}
+
+/* Tell it. The run is over; what is left of it is freed. */
+static void
+send_outcome(struct run *r)
+{
+	struct box *b = r->box;
+	CLEANUP(buf_fini) struct buf out;
+	struct error err = {0};
+	uint8_t mac[32];
+	int code;
+
+	buf_init(&out, WIRE_BODY_MAX);
+	code = exec_result_write(&r->result, &out, &err);
+	if (code == 0) {
+		outcome_mac(b->key.data, r->grant.receipt.index, r->grant.receipt.digest, out.data,
+			    out.len, mac);
+		code = CHANNEL_SEND(&b->authority, outcome, &err, .ticket = r->ticket,
+				    .result = wire_bytes_of(out.data, out.len),
+				    .mac = wire_bytes_of(mac, sizeof(mac)));
+	}
+	if (code < 0)
+		fatal("an outcome could not be told: %s", err.text);
+	run_free(r);
+	pool_refill_later(b);
+}
+
+struct ending {
+	struct run *run;
+	int sessions, workspace;
+};
+struct ending_answer {
+	int code;
+	bool kept;
+	uint64_t changes;
+	struct error err;
+};
+
+static void
+count_changes(void *arg, void *answer)
+{
+	struct ending *e = arg;
+	struct ending_answer *a = answer;
+
+	a->code = store_end(e->sessions, &e->run->store, e->workspace, &a->changes, &a->kept,
+			    &a->err);
+}
+
+static void
+counted(struct box *b, void *arg, void *answer, bool answered)
+{
+	struct ending *e = arg;
+	struct ending_answer *a = answer;
+	struct run *r = e->run;
+
+	free(e);
+	if (!answered || a->code < 0) {
+		r->result.status = RESULT_FAILED;
+		r->result.reason = R_INTERNAL;
+		(void)snprintf(r->result.step, sizeof(r->result.step), "changes");
+		(void)snprintf(r->result.detail, sizeof(r->result.detail), "%.200s",
+			       answered ? a->err.text : "counting the changes broke off");
+		r->result.kept = true;
+	} else {
+		r->result.changes = a->changes;
+		r->result.kept = a->kept;
+	}
+	send_outcome(r);
+}
+
+/*
+ * Nothing was touched, as mostly: the answer needs no walk, and the empty layers can go after it was
+ * given. Else a child counts, and then it is told.
+ */
+static void
+end_run(struct run *r)
+{
+	struct box *b = r->box;
+	struct error err = {0};
+	struct ending *e;
+
+	r->state = RUN_ENDING;
+	r->timer = sd_event_source_disable_unref(r->timer);
+	if (r->sandbox != NULL) {
+		struct sandbox *s = r->sandbox;
+
+		r->sandbox = NULL;
+		pool_leave(s);
+	}
+	if (!r->stored) {
+		send_outcome(r);
+		return;
+	}
+	r->stored = false;
+	if (store_untouched(&r->store, r->fds[RUN_FD_WORKSPACE])) {
+		struct store_session store = r->store;
+		int workspace = TAKE_FD(r->fds[RUN_FD_WORKSPACE]);
+		uint64_t changes;
+		bool kept;
+
+		store_session_init(&r->store);
+		send_outcome(r);
+		if (store_end(b->sessions, &store, workspace, &changes, &kept, &err) < 0)
+			log_warning("%s", err.text);
+		store_session_close(&store);
+		fd_close(workspace);
+		return;
+	}
+	e = calloc(1, sizeof(*e));
+	if (e != NULL)
+		*e = (struct ending){r, b->sessions, r->fds[RUN_FD_WORKSPACE]};
+	if (e == NULL ||
+	    job_start(b, count_changes, counted, e, sizeof(struct ending_answer), &err) < 0) {
+		struct ending_answer none = {.code = -ENOMEM};
+
+		counted(b, e, &none, false);
+	}
+}
+
+static void
+refuse(struct run *r, enum result_status status, const struct failure *f)
+{
+	r->result.status = status;
+	r->result.reason = (enum reason)f->reason;
+	(void)snprintf(r->result.step, sizeof(r->result.step), "%s", f->step);
+	(void)snprintf(r->result.detail, sizeof(r->result.detail), "%s", f->text);
+	r->result.exit_kind = status == RESULT_FAILED ? EXIT_FAILED : EXIT_NONE;
+	end_run(r);
+}
+
+/* ---- start ---- */
+
+static int
+on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct run *r = userdata;
+	struct failure f = {0};
+
+	r->timer = sd_event_source_disable_unref(r->timer);
+	if (r->state == RUN_RUNNING && r->stop == 0) {
+		run_stop(r, STOP_TIMEOUT);
+		return 0;
+	}
+	if (r->sandbox != NULL)
+		pool_kill_keeper(r->sandbox);
+	(void)failure_set(&f, R_INTERNAL, r->stop != 0 ? "keeper" : "start", -ETIMEDOUT,
+			  r->stop != 0 ? "the keeper did not tell how the command ended"
+				       : "the sandbox was not ready in time");
+	refuse(r, r->state == RUN_RUNNING ? RESULT_FAILED : RESULT_REFUSED, &f);
+	return 0;
+}
+
+static void
+set_timer(struct run *r, uint64_t ms)
+{
+	struct run *self = r;
+	int code;
+
+	r->timer = sd_event_source_disable_unref(r->timer);
+	code = sd_event_add_time_relative(r->box->event, &r->timer, CLOCK_BOOTTIME, ms * 1000, 1000,
+					  on_timer, self);
+	if (code < 0)
+		fatal("no timer: a run would have no end");
+}
+
+static int
+open_store(struct run *r, const char *path, struct failure *f)
+{
+	const struct operation *op = &r->grant.op;
+	const struct workspace_facts *w = &op->facts.workspace;
+	struct store_meta meta = {.dev_major = w->dev_major,
+				  .dev_minor = w->dev_minor,
+				  .ino = w->ino,
+				  .uid = w->uid,
+				  .gid = w->gid,
+				  .owner = op->identity.uid};
+	struct error err = {0};
+	int code;
+
+	if (op->mode != WORKSPACE_OVERLAY)
+		return 0;
+	(void)snprintf(meta.session, sizeof(meta.session), "%s", op->session);
+	(void)snprintf(meta.path, sizeof(meta.path), "%s", path);
+	memcpy(meta.profile, op->profile_digest, sizeof(meta.profile));
+	code = op->fresh ? store_fresh(r->box->sessions, &meta, r->fds[RUN_FD_WORKSPACE], &r->store,
+				       &err)
+			 : store_continue(r->box->sessions, op->session, r->fds[RUN_FD_WORKSPACE],
+					  &r->store, &err);
+	if (code < 0)
+		return failure_error(f,
+				     code == -ENOENT	? R_SESSION_ENDED
+				     : code == -ESTALE	? R_INVALID_PATH
+				     : code == -EBUSY	? R_BUSY
+				     : code == -ENOSPC	? R_LIMIT_EXCEEDED
+				     : code == -EROFS	? R_CAPABILITY_UNAVAILABLE
+							: R_INTERNAL,
+				     "store", &err);
+	r->stored = true;
+	/* The session's user passes through it to the layers; nobody reaches it from the host. */
+	if (fchmod(r->store.dir, 0711) != 0)
+		return failure_sys(f, R_INTERNAL, "store", -errno, "open the layers to the session");
+	return 0;
+}
+
+/* The path the descriptor has now; it must spell as the recorded one. */
+static int
+workspace_path(const struct run *r, char *out, size_t cap, struct failure *f)
+{
+	char link[32];
+	json_t *escaped;
+	ssize_t n;
+	bool same;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", r->fds[RUN_FD_WORKSPACE]);
+	n = readlink(link, out, cap - 1);
+	if (n < 1)
+		return failure_sys(f, R_INVALID_PATH, "workspace", -errno, "find its path");
+	out[n] = '\0';
+	escaped = json_escaped(out, (size_t)n);
+	same = escaped != NULL &&
+	       strcmp(json_string_value(escaped), r->grant.op.facts.workspace.path) == 0;
+	json_decref(escaped);
+	if (!same)
+		return failure_set(f, R_INVALID_PATH, "workspace", -ESTALE,
+				   "the workspace was moved while it was decided on");
+	return 0;
+}
+
+static void
+make_shape(const struct plan *plan, const struct profile *profile, struct root_shape *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	/* Beneath /tmp the session makes the place itself, so that root will do. */
+	(void)snprintf(ret->workspace_at, sizeof(ret->workspace_at), "%s",
+		       strncmp(plan_workspace_at(plan), "/tmp/", 5) == 0 ? "/workspace"
+									  : plan_workspace_at(plan));
+	ret->n_mounts = profile->n_mounts;
+	memcpy(ret->mounts, profile->mounts, sizeof(ret->mounts[0]) * profile->n_mounts);
+}
+
+static int
+check_and_plan(struct run *r, const struct profile *profile, struct root_shape *shape,
+	       struct failure *f)
+{
+	const struct operation *op = &r->grant.op;
+	char path[PATH_BYTES_MAX];
+	struct error err = {0};
+
+	if ((profile->capabilities & CAPABILITY_BIT(C_EXEC)) == 0)
+		return failure_set(f, R_NOT_AUTHORIZED, "grant", -EPERM,
+				   "the profile does not have exec");
+	if (op->tty != ((r->flags & RUN_TTY) != 0))
+		return failure_set(f, R_INVALID_REQUEST, "grant", -EINVAL,
+				   "the recorded terminal is not the asked one");
+	if (grant_same_facts(&op->facts, r->facts, &err) < 0 ||
+	    examine_workspace_is(r->fds[RUN_FD_WORKSPACE], &op->facts.workspace, &err) < 0)
+		return failure_error(f, R_INVALID_PATH, "grant", &err);
+	r->plan = malloc(sizeof(*r->plan));
+	if (r->plan == NULL)
+		return failure_set(f, R_INTERNAL, "plan", -ENOMEM, "no memory for a plan");
+	if (workspace_path(r, path, sizeof(path), f) < 0 ||
+	    plan_derive(op, profile, path, r->plan, f) < 0)
+		return f->code;
+	if (r->fds[RUN_FD_ENV] >= 0) {
+		struct stat st;
+
+		if (fstat(r->fds[RUN_FD_ENV], &st) != 0)
+			return failure_sys(f, R_INTERNAL, "grant", -errno, "look at the environment");
+		r->plan->env_bytes = (uint64_t)st.st_size;
+		r->plan->flags |= PLAN_CLIENT_ENV;
+	}
+	make_shape(r->plan, profile, shape);
+	return open_store(r, path, f);
+}
+
+int
+run_start(struct run *r, struct grant *g, const struct profile *profile, struct error *err)
+{
+	struct root_shape shape;
+	struct failure f = {0};
+	struct error pool_err = {0};
+
+	r->grant = *g;
+	*g = (struct grant){0};
+	r->granted = true;
+	r->state = RUN_WAITING;
+	r->result.reason = R_ALLOWED;
+	if (check_and_plan(r, profile, &shape, &f) < 0) {
+		refuse(r, RESULT_REFUSED, &f);
+		return 0;
+	}
+	free(r->facts);
+	r->facts = NULL;
+	set_timer(r, RUN_START_MS);
+	if (pool_get(r->box, &shape, r, &pool_err) < 0) {
+		(void)failure_error(&f,
+				    pool_err.code == -EBUSY ? R_LIMIT_EXCEEDED
+							    : R_CAPABILITY_UNAVAILABLE,
+				    "sandbox", &pool_err);
+		refuse(r, RESULT_REFUSED, &f);
+	}
+	return 0;
+}
+
+void
+run_has_sandbox(struct run *r, struct sandbox *s)
+{
+	int fds[PLAN_FDS_MAX];
+	struct failure f = {0};
+	struct error err = {0};
+	size_t n = 0;
+
+	r->sandbox = s;
+	fds[n++] = r->fds[RUN_FD_STDIN];
+	fds[n++] = r->fds[RUN_FD_STDOUT];
+	fds[n++] = r->fds[RUN_FD_STDERR];
+	fds[n++] = r->fds[RUN_FD_WORKSPACE];
+	fds[n++] = r->fds[RUN_FD_ARGS];
+	if ((r->plan->flags & PLAN_CLIENT_ENV) != 0)
+		fds[n++] = r->fds[RUN_FD_ENV];
+	if (r->plan->mode == WORKSPACE_OVERLAY)
+		fds[n++] = r->store.dir;
+	if (pool_use(s, r->plan, fds, n, &err) < 0) {
+		(void)failure_error(&f, R_INTERNAL, "sandbox", &err);
+		refuse(r, RESULT_REFUSED, &f);
+		return;
+	}
+	r->state = RUN_STARTING;
+	/* The keeper has its own now; a stream held here would never end for the client. */
+	for (int i = RUN_FD_STDIN; i < RUN_FDS; i++)
+		fd_closep(&r->fds[i]);
+}
+
+void
+run_started(struct run *r, const struct sandbox_started *m)
+{
+	struct error err = {0};
+
+	r->state = RUN_RUNNING;
+	r->started_ms = clock_boot_ms();
+	r->read_back = m->facts;
+	set_timer(r, r->grant.op.timeout_ms);
+	if (CHANNEL_SEND(&r->box->authority, started, &err, .ticket = r->ticket) < 0)
+		fatal("a start could not be told: %s", err.text);
+	if (r->rows != 0 || r->columns != 0)
+		pool_winsize(r->sandbox, r->rows, r->columns);
+	if (r->stop != 0)
+		run_stop(r, r->stop);
+	r->result.box = run_facts_json(&r->read_back);
+}
+
+/* ---- end ---- */
+
+static void
+exit_of(struct exec_result *x, const struct run *r, const struct sandbox_done *m)
+{
+	if (m->exec_errno != 0) {
+		x->exit_kind = m->exec_errno == ENOENT || m->exec_errno == ENOTDIR
+				       ? EXIT_NOT_FOUND
+				       : EXIT_NOT_EXECUTABLE;
+		x->exit_value = m->exec_errno;
+	} else if (m->ended && WIFEXITED(m->status)) {
+		x->exit_kind = EXIT_STATUS;
+		x->exit_value = WEXITSTATUS(m->status);
+	} else if (m->ended) {
+		x->exit_kind = EXIT_SIGNAL;
+		x->exit_value = WTERMSIG(m->status);
+	} else if (r->stop == STOP_TIMEOUT) {
+		x->exit_kind = EXIT_TIMEOUT;
+	} else if (r->stop != 0) {
+		x->exit_kind = EXIT_STOPPED;
+		x->exit_value = (int32_t)r->stop;
+	} else if (m->usage.oom_kills > 0) {
+		x->exit_kind = EXIT_SIGNAL;
+		x->exit_value = SIGKILL;
+	} else {
+		x->status = RESULT_FAILED;
+		x->exit_kind = EXIT_FAILED;
+		x->reason = R_INTERNAL;
+		(void)snprintf(x->step, sizeof(x->step), "init");
+		(void)snprintf(x->detail, sizeof(x->detail), "the sandbox's init was killed");
+	}
+}
+
+static void
+stream_of(struct output_result *to, const struct sandbox_stream *from)
+{
+	to->bytes = from->bytes;
+	to->truncated = from->truncated != 0;
+	memcpy(to->sha256, from->sha256, sizeof(to->sha256));
+}
+
+void
+run_done(struct run *r, const struct sandbox_done *m)
+{
+	struct exec_result *x = &r->result;
+
+	x->status = RESULT_DONE;
+	x->reason = R_ALLOWED;
+	x->wall_ms = r->started_ms != 0 ? clock_boot_ms() - r->started_ms : 0;
+	x->cpu_ms = (m->usage.cpu_us != 0 ? m->usage.cpu_us : m->cpu_us) / 1000;
+	x->memory_peak = m->usage.memory_peak;
+	x->pids_peak = m->usage.pids_peak;
+	x->oom_kills = m->usage.oom_kills;
+	exit_of(x, r, m);
+	if (x->oom_kills > 0 && x->detail[0] == '\0')
+		(void)snprintf(x->detail, sizeof(x->detail),
+			       "%llu of its processes were killed for want of memory",
+			       (unsigned long long)x->oom_kills);
+	stream_of(&x->out, &m->out);
+	stream_of(&x->err, &m->err);
+	end_run(r);
+}
+
+void
+run_failed(struct run *r, const struct failure *f)
+{
+	/* Killed because somebody asked, before it could start: that is no failure of anything. */
+	if (r->stop != 0 && r->state != RUN_RUNNING) {
+		r->result.status = RESULT_DONE;
+		r->result.reason = R_ALLOWED;
+		r->result.exit_kind = r->stop == STOP_TIMEOUT ? EXIT_TIMEOUT : EXIT_STOPPED;
+		r->result.exit_value = (int32_t)r->stop;
+		end_run(r);
+		return;
+	}
+	refuse(r, r->state == RUN_RUNNING ? RESULT_FAILED : RESULT_REFUSED, f);
+}
+
+void
+run_stop(struct run *r, uint32_t why)
+{
+	if (r->state == RUN_HELD) {
+		run_free(r);
+		return;
+	}
+	if (r->state == RUN_ENDING)
+		return;
+	if (r->stop == 0)
+		r->stop = why;
+	if (r->sandbox == NULL)
+		return; /* it gets its plan, and dies by the check in run_started */
+	pool_kill(r->sandbox);
+	cgroup_kill(&r->box->cgroups, r->sandbox->park.number);
+	if (r->state == RUN_RUNNING)
+		set_timer(r, RUN_END_MS);
+}
+
+void
+run_signal(struct run *r, int signo)
+{
+	if (r->sandbox != NULL && (r->state == RUN_RUNNING || r->state == RUN_STARTING))
+		pool_signal(r->sandbox, signo);
+}
+
+void
+run_winsize(struct run *r, uint16_t rows, uint16_t columns)
+{
+	r->rows = rows;
+	r->columns = columns;
+	if (r->sandbox != NULL && r->state == RUN_RUNNING)
+		pool_winsize(r->sandbox, rows, columns);
+}
