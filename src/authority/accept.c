@@ -438,9 +438,8 @@ on_manifest(void *arg, const struct msg_box_doc *m, struct error *err)
 		return 0;
 	ticket_drop(&act->ticket);
 	if (m->status < 0) {
-		act_deny(act, R_CONFLICTING_CONSTRAINTS, "loom session diff",
-			 "the changes cannot be told: %.*s", (int)m->part.len,
-			 (const char *)m->part.data);
+		reply_box_refusal(&act->asker, "loom session diff", m->part.data, m->part.len);
+		act_end(act);
 		return 0;
 	}
 	sha256_end(x->manifest, x->manifest_digest);

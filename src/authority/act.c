@@ -81,9 +81,8 @@ on_removed(void *arg, const struct msg_box_doc *m, struct error *err)
 		return error_set(err, -EPROTO, "a removal in parts");
 	ticket_drop(&act->ticket);
 	if (m->status < 0) {
-		act_deny(act, R_INTERNAL, "again, or look at the daemon's log",
-			 "the changes of %s could not be removed: %s", act->session,
-			 strerror(-m->status));
+		reply_box_refusal(&act->asker, "again in a moment", m->part.data, m->part.len);
+		act_end(act);
 		return 0;
 	}
 	doc = json_pack("{s:s, s:I, s:s}", "session", act->session, "discarded",

@@ -193,7 +193,7 @@ parts_init(struct authority *a, struct handed *h, struct error *err)
 	a->history.recorded_arg = a;
 	boxlink_init(&a->boxlink, &a->box);
 	sessions_init(&a->sessions);
-	return follow_init(a, err);
+	return 0;
 }
 
 int

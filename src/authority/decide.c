@@ -8,6 +8,7 @@
 
 #include "authority/authority.h"
 #include "authority/run.h"
+#include "base/json.h"
 
 static void
 copy_text(char *out, size_t cap, const char *text)
@@ -36,10 +37,31 @@ run_operation(const struct run *r, struct operation *op)
 		op->mode = r->slot->profile->workspace_mode;
 	}
 	op->fresh = !r->continues;
-	op->timeout_ms = r->timeout_ms;
+	/* A number that no record can hold is denied; the record then has the largest it can. */
+	op->timeout_ms = r->timeout_ms < JSON_INT_MAX ? r->timeout_ms : JSON_INT_MAX;
 	op->tty = (r->flags & RUN_TTY) != 0;
 	memset(op->manifest, 0, sizeof(op->manifest));
 	op->paths = NULL;
+}
+
+/* The capabilities of a run are mostly allowed by the same rules: each is named once. */
+static void
+rules_once(struct verdict *v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < v->n_rules; i++) {
+		uint32_t k = 0;
+
+		while (k < n && strcmp(v->rules[k], v->rules[i]) != 0)
+			k++;
+		if (k < n)
+			continue;
+		if (n != i)
+			memcpy(v->rules[n], v->rules[i], sizeof(v->rules[n]));
+		n++;
+	}
+	v->n_rules = n;
 }
 
 void
@@ -56,6 +78,7 @@ run_decide(const struct run *r, struct operation *op, struct verdict *ret)
 			*ret = one;
 		else
 			verdict_meet(ret, &one);
+		rules_once(ret);
 	}
 	op->capability = C_EXEC;
 }

@@ -115,6 +115,18 @@ peer_uid(int fd, uint32_t *ret, struct error *err)
 	return 0;
 }
 
+/* Usually the system's own size holds the largest message, and what does not fit is queued. */
+static int
+socket_fits(int fd, struct error *err)
+{
+	socklen_t len = sizeof(int);
+	int have = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &have, &len) == 0 && have > 2 * WIRE_BODY_MAX)
+		return 0;
+	return channel_raise(fd, err);
+}
+
 /* FD is owned by it. */
 static int
 client_add(struct authority *a, int fd, struct error *err)
@@ -128,7 +140,7 @@ client_add(struct authority *a, int fd, struct error *err)
 	}
 	r = peer_uid(fd, &c->uid, err);
 	if (r == 0)
-		r = channel_raise(fd, err);
+		r = socket_fits(fd, err);
 	if (r < 0)
 		fd_close(fd);
 	else

@@ -1,51 +1,36 @@
 /*
  * A recorded entry goes straight into the view's memory when it is the next one. When it is not
  * (another one's answer is late, or the ledger wrote something by itself), what lies between is
- * read from the ledger. Writing to the database waits until the loop has nothing else to do.
+ * read from the ledger. Rows are written together a little later: who asks a question has them
+ * written first, and what a kill loses is read from the ledger at the next start.
  */
 #include "authority/follow.h"
-
-#include <errno.h>
 
 #include "authority/authority.h"
 #include "base/log.h"
 
 static void follow_more(struct authority *a);
 
-static int
-on_quiet(sd_event_source *source, void *userdata)
+static void
+write_rows(void *arg)
 {
-	struct authority *a = userdata;
+	struct authority *a = arg;
 
 	views_flush(a->views);
-	return 0;
-}
-
-int
-follow_init(struct authority *a, struct error *err)
-{
-	int r;
-
-	r = sd_event_add_defer(a->hub.loop, &a->follow.writer, on_quiet, a);
-	if (r >= 0)
-		r = sd_event_source_set_enabled(a->follow.writer, SD_EVENT_OFF);
-	if (r >= 0)
-		r = sd_event_source_set_priority(a->follow.writer, SD_EVENT_PRIORITY_IDLE);
-	return r < 0 ? error_sys(err, r, "make the view's event source") : 0;
 }
 
 void
 follow_fini(struct authority *a)
 {
 	ask_detach(a->follow.ask);
-	a->follow.writer = sd_event_source_disable_unref(a->follow.writer);
+	deadline_clear(&a->follow.writer);
 }
 
 static void
 write_later(struct authority *a)
 {
-	if (views_waiting(a->views))
-		(void)sd_event_source_set_enabled(a->follow.writer, SD_EVENT_ONESHOT);
+	if (a->follow.writer.list == NULL && views_waiting(a->views))
+		deadline_set(&a->deadlines, &a->follow.writer, FOLLOW_WRITE_MS, write_rows, a);
 }
 
 static void

@@ -7,25 +7,23 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <systemd/sd-event.h>
 
+#include "authority/deadline.h"
 #include "authority/history.h"
-#include "base/error.h"
-#include "base/macro.h"
 
-#define FOLLOW_BATCH 256 /* entries in one question */
+#define FOLLOW_BATCH 256     /* entries in one question */
+#define FOLLOW_WRITE_MS 1000 /* how long a row may wait for the database */
 
 struct authority;
 
 struct follow {
-	sd_event_source *writer;		/* runs when the loop has nothing else to do */
+	struct deadline writer;			/* set while rows wait */
 	struct ask *ask;			/* a batch is on its way */
 	uint64_t target;			/* entries the ledger is known to have */
 	bool failed;				/* the ledger would not give them */
 	void (*caught_up)(struct authority *a); /* once; NULL: nobody waits */
 };
 
-int follow_init(struct authority *a, struct error *err) MUST_CHECK;
 void follow_fini(struct authority *a);
 
 /* The view is open and the ledger has SIZE entries: read what it lacks, then call FN. */

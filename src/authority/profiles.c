@@ -294,6 +294,15 @@ profiles_find(struct profiles *p, const char *name, struct slot **ret, struct er
 	return 0;
 }
 
+const char *
+profiles_name_of(const struct profiles *p, const uint8_t digest[32])
+{
+	for (const struct slot *s = p->slots; s != NULL; s = s->next)
+		if (memcmp(s->profile->digest, digest, 32) == 0)
+			return s->name;
+	return NULL;
+}
+
 static int
 list_add(json_t *list, const struct slot *s)
 {

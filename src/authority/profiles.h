@@ -63,6 +63,8 @@ void profiles_fini(struct profiles *p);
  */
 int profiles_find(struct profiles *p, const char *name, struct slot **ret,
 		  struct error *err) MUST_CHECK;
+/* Of a profile with this digest among those in use; NULL: none. */
+const char *profiles_name_of(const struct profiles *p, const uint8_t digest[32]);
 /* From recorded canonical bytes; belongs to nobody but the caller. */
 int slot_of_canonical(const void *data, size_t len, struct slot **ret,
 		      struct error *err) MUST_CHECK;

@@ -236,12 +236,17 @@ on_diff(void *arg, const struct msg_box_doc *m, struct error *err)
 
 	if (m->part.len > REPLY_PART_MAX)
 		return error_set(err, -EPROTO, "a part of %u bytes", m->part.len);
+	if (m->last == 0 && m->status < 0)
+		return error_set(err, -EPROTO, "a refusal in parts");
 	if (m->last == 0) {
-		reply_part(&q->asker, m->status, m->part.data, m->part.len, false);
+		reply_part(&q->asker, 0, m->part.data, m->part.len, false);
 		return 0;
 	}
 	ticket_drop(&q->ticket);
-	reply_part(&q->asker, m->status, m->part.data, m->part.len, true);
+	if (m->status < 0)
+		reply_box_refusal(&q->asker, "loom session show", m->part.data, m->part.len);
+	else
+		reply_part(&q->asker, 0, m->part.data, m->part.len, true);
 	question_end(q);
 	return 0;
 }

@@ -175,3 +175,21 @@ reply_error(struct asker *to, enum reason r, const struct error *err)
 {
 	reply_deny_with(to, r, NULL, "%s", err->text);
 }
+
+void
+reply_box_refusal(struct asker *to, const char *next, const void *doc, size_t len)
+{
+	CLEANUP(json_decrefp) json_t *v = NULL;
+	enum reason reason = R_INTERNAL;
+	const char *code, *detail = "the box failed and did not say why";
+	struct error err = {0};
+
+	if (json_read(doc, len, &v, &err) == 0) {
+		code = json_string_value(json_object_get(v, "reason"));
+		if (code != NULL && (!reason_find(code, &reason) || reason == R_ALLOWED))
+			reason = R_INTERNAL;
+		if (json_is_string(json_object_get(v, "detail")))
+			detail = json_string_value(json_object_get(v, "detail"));
+	}
+	reply_deny_with(to, reason, next, "%s", detail);
+}

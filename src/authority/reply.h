@@ -50,6 +50,9 @@ void reply_deny_with(struct asker *to, enum reason r, const char *next, const ch
 /* A denial for an error of ours or of the ledger's. */
 void reply_error(struct asker *to, enum reason r, const struct error *err);
 
+/* A refusal by the box, {"detail","reason"}, as the denial it is. */
+void reply_box_refusal(struct asker *to, const char *next, const void *doc, size_t len);
+
 /* Negative errno value that goes with a reason, for the status of a document. */
 int reply_status(enum reason r);
 

@@ -172,6 +172,8 @@ sessions_add_kept(struct sessions *s, const struct session_kept *k, struct error
 	if (r < 0)
 		return r;
 	x->uid = k->uid;
+	if (k->profile != NULL)
+		(void)snprintf(x->profile, sizeof(x->profile), "%s", k->profile);
 	memcpy(x->profile_digest, k->profile_digest, sizeof(x->profile_digest));
 	x->mode = WORKSPACE_OVERLAY;
 	x->state = SESSION_KEPT;

@@ -77,6 +77,7 @@ int sessions_add(struct sessions *s, const char *name, uint32_t uid, const char 
 struct session_kept {
 	uint64_t number;
 	uint32_t uid;
+	const char *profile; /* its name; NULL: not known */
 	uint8_t profile_digest[32];
 	const char *path;
 	uint64_t started_ms, ended_ms, changes;

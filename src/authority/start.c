@@ -108,6 +108,7 @@ kept_add(struct authority *a, const json_t *v, struct error *err)
 	    hex_decode(digest, k.profile_digest, 32) < 0)
 		return error_set(err, -EINVAL, "no id of a session, or no digest");
 	k.uid = (uint32_t)owner;
+	k.profile = profiles_name_of(&a->profiles, k.profile_digest);
 	k.started_ms = (uint64_t)started;
 	k.ended_ms = (uint64_t)ended;
 	k.changes = (uint64_t)changes;

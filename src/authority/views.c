@@ -191,10 +191,13 @@ database_open(struct views *v, int dir, bool in_memory)
 	(void)sqlite3_extended_result_codes(v->db, 1);
 	(void)sqlite3_busy_timeout(v->db, VIEWS_WAIT_MS);
 	(void)snprintf(cache, sizeof(cache), "PRAGMA cache_size=-%d", VIEWS_CACHE_KIB);
-	/* The lock first: with it, WAL needs no memory that is shared with anybody. */
-	return execute(v->db, "PRAGMA locking_mode=EXCLUSIVE") &&
+	/*
+	 * No sync before anything is written, not even the switch to WAL; and the lock before WAL,
+	 * which with it needs no memory that is shared with anybody.
+	 */
+	return execute(v->db, "PRAGMA synchronous=OFF") &&
+	       execute(v->db, "PRAGMA locking_mode=EXCLUSIVE") &&
 	       execute(v->db, "PRAGMA journal_mode=WAL") &&
-	       execute(v->db, "PRAGMA synchronous=OFF") &&
 	       execute(v->db, "PRAGMA temp_store=MEMORY") &&
 	       execute(v->db, "PRAGMA trusted_schema=OFF") && execute(v->db, cache);
 }

@@ -301,15 +301,15 @@ accept_run(struct accept *a, struct error *err)
 	r = wait_for(pid, &status, err);
 	if (r < 0)
 		return r;
-	if (a->answer->given)
-		return a->answer->clean ? journal_remove(a->session.dir, err) : 0;
-	/* It died in the middle. The file knows the state; what was read of it before does not. */
+	if (a->answer->given && a->answer->clean)
+		return journal_remove(a->session.dir, err);
+	/* The file knows the state; what was read of it before the child wrote to it does not. */
 	journal_fini(&a->journal);
 	r = journal_open(a->session.dir, &a->journal, err);
-	if (r < 0)
-		return r;
-	r = recover_run(a, err);
-	if (r == 2)
+	if (r == 0)
+		r = recover_run(a, err);
+	/* What the child said stands, and the next start tries again to clear away. */
+	if (a->answer->given || r == 2)
 		return 0;
 	return r < 0 ? r : error_set(err, -EIO, "the child died; nothing was changed");
 }

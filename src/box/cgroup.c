@@ -439,7 +439,7 @@ cgroup_usage(const struct cgroup *g, struct cgroup_usage *ret)
 }
 
 void
-cgroup_kill(const struct cgroups *c, uint64_t number)
+cgroup_kill(const struct cgroups *c, uint64_t number, bool everything)
 {
 	char name[CGROUP_NAME_MAX];
 	CLEANUP(fd_closep) int dir = -1;
@@ -449,7 +449,8 @@ cgroup_kill(const struct cgroups *c, uint64_t number)
 	if (dir < 0)
 		return;
 	c->ops->kill(dir);
-	kill_all(dir);
+	if (everything)
+		kill_all(dir);
 }
 
 int

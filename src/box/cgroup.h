@@ -99,8 +99,11 @@ int cgroup_clone_fd(const struct cgroup *g);
 /* Does this /proc/PID/cgroup say that the process is in G, for each controller? */
 int cgroup_has(const struct cgroup *g, const char *proc_cgroup, struct error *err) MUST_CHECK;
 void cgroup_usage(const struct cgroup *g, struct cgroup_usage *ret);
-/* Kill everything in the session's cgroup NUMBER: v2 cgroup.kill, v1 each process. Any process may. */
-void cgroup_kill(const struct cgroups *c, uint64_t number);
+/*
+ * Kill the sandbox in the session's cgroup NUMBER: v2 by cgroup.kill; v1 not at all (there its keeper
+ * is inside; killing its init does it), unless EVERYTHING, the keeper too, is to go, one by one.
+ */
+void cgroup_kill(const struct cgroups *c, uint64_t number, bool everything);
 /* 0: gone. -EBUSY: something is still in it; try again. */
 int cgroup_remove(const struct cgroups *c, uint64_t number);
 

@@ -142,7 +142,7 @@ v1_usage(const struct cgroup *g, struct cgroup_usage *ret)
 static void
 v1_kill(int dir)
 {
-	/* The PID namespace is what kills at once; cgroup_kill goes on to kill each process by number. */
+	/* There is no such file; the PID namespace is what kills at once. */
 }
 
 static int

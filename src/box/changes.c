@@ -27,6 +27,7 @@
 #include "box/owner.h"
 
 #define COMPARE_CHUNK_BYTES 65536
+#define MOVED "a directory moved while the changes were read; try again"
 #define NAME_OVERHEAD 32 /* bytes of bookkeeping charged for a name */
 
 enum name_from { FROM_UPPER = 1, FROM_LOWER = 2 };
@@ -277,8 +278,7 @@ go_up(struct walker *w, int from, dev_t dev, ino_t ino)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0 || st.st_dev != dev || st.st_ino != ino)
-		return error_set(w->err, -ESTALE,
-				 "a directory moved while the changes were read; try again");
+		return error_set(w->err, -ESTALE, MOVED);
 	return TAKE_FD(fd);
 }
 
@@ -485,6 +485,8 @@ descend(struct walker *w, const char *name, bool merged)
 		return error_sys(w->err, -errno, "open a directory of the layer");
 	if (merged) {
 		lower = owner_open_dir(w->lower, name);
+		if (lower < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+			return error_set(w->err, -ESTALE, MOVED);
 		if (lower < 0)
 			return error_sys(w->err, -errno, "open a directory of the workspace");
 		fd_close(w->lower);

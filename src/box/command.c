@@ -208,28 +208,26 @@ set_limits(const struct plan *p)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-		struct rlimit l;
+		struct rlimit l = {limits[i].value, limits[i].value};
 
-		if (getrlimit((__rlimit_resource_t)limits[i].resource, &l) != 0)
-			return -errno;
+		if (setrlimit((__rlimit_resource_t)limits[i].resource, &l) == 0)
+			continue;
 		/* Never up: what an operator holds lower stays lower. */
-		if (limits[i].value < l.rlim_max)
-			l.rlim_max = limits[i].value;
-		l.rlim_cur = l.rlim_max;
-		if (setrlimit((__rlimit_resource_t)limits[i].resource, &l) != 0)
+		if (errno != EPERM || getrlimit((__rlimit_resource_t)limits[i].resource, &l) != 0 ||
+		    l.rlim_max > limits[i].value)
 			return -errno;
 	}
 	return 0;
 }
 
+/* All are as they were at the keeper's start, who reset them; but it ignores SIGPIPE. */
 static void
 reset_signals(void)
 {
-	struct sigaction dfl = {.sa_handler = SIG_DFL};
+	const struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
-	for (int s = 1; s < NSIG; s++)
-		(void)sigaction(s, &dfl, NULL); /* fails for KILL and STOP, and for libc's own two */
+	(void)sigaction(SIGPIPE, &dfl, NULL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -28,7 +28,7 @@ struct objection {
 	char shown[NAMED_MAX][CHANGE_SHOWN_MAX];
 };
 
-enum objection_kind { O_NEVER, O_PROTECTED, O_SPECIAL, O_FOREIGN, O_CONFLICT, O_COUNT };
+enum objection_kind { O_NEVER, O_PROTECTED, O_SPECIAL, O_CONFLICT, O_FOREIGN, O_COUNT };
 
 struct gather {
 	struct takeover *t;
@@ -322,6 +322,7 @@ takeover_gather(struct takeover *t, const uint8_t expected[SHA256_LEN], struct a
 	buf_init(&g->path, CHANGES_MEMORY_MAX);
 	ret->status = RESULT_DONE;
 	ret->reason = R_ALLOWED;
+	ret->detail[0] = '\0';
 	ret->files = ret->bytes = ret->stripped = 0;
 	r = manifest_begin(&g->manifest, -1, err);
 	if (r == 0)

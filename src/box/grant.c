@@ -5,10 +5,12 @@
 #include "box/grant.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "model/entry.h"
 
 bool
@@ -37,15 +39,26 @@ seen_take(struct seen_indexes *s, uint64_t index)
 }
 
 void
-grant_fini(struct grant *g)
+grant_free(struct grant *g)
 {
+	if (g == NULL)
+		return;
 	operation_fini(&g->op);
+	free(g);
+}
+
+void
+grant_freep(struct grant **g)
+{
+	grant_free(*g);
+	*g = NULL;
 }
 
 int
 grant_read(const struct secret *key, struct seen_indexes *seen, const struct msg_grant *m,
-	   struct grant *ret, struct error *err)
+	   struct grant **ret, struct error *err)
 {
+	CLEANUP(grant_freep) struct grant *g = NULL;
 	CLEANUP(entry_fini) struct entry entry = {0};
 	struct receipt r;
 	json_t *operation;
@@ -66,11 +79,16 @@ grant_read(const struct secret *key, struct seen_indexes *seen, const struct msg
 	if (!bytes_equal_ct(entry.digest, r.digest, sizeof(r.digest)))
 		return error_set(err, -EBADMSG, "the receipt is for another operation");
 	code = json_get_object(entry.json, "operation", &operation, err);
-	if (code == 0)
-		code = operation_read(operation, &ret->op, err);
 	if (code < 0)
 		return error_prefix(err, "operation");
-	ret->receipt = r;
+	g = calloc(1, sizeof(*g));
+	if (g == NULL)
+		return error_set(err, -ENOMEM, "no memory for a grant");
+	g->receipt = r;
+	code = operation_read(operation, &g->op, err);
+	if (code < 0)
+		return error_prefix(err, "operation");
+	*ret = TAKE_PTR(g);
 	return 0;
 }
 

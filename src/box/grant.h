@@ -31,11 +31,13 @@ struct seen_indexes {
 /* true: it is used for the first time, and marked. */
 bool seen_take(struct seen_indexes *s, uint64_t index);
 
+/* Large (an operation has room for every variable), so on the heap and handed on. */
 struct grant {
 	struct receipt receipt;
-	struct operation op;         /* owned */
+	struct operation op;
 };
-void grant_fini(struct grant *g);
+void grant_free(struct grant *g);
+void grant_freep(struct grant **g);
 
 /*
  * -EBADMSG, -EALREADY: the authority broke the protocol (a receipt that is none, an entry that is not
@@ -43,7 +45,7 @@ void grant_fini(struct grant *g);
  * is used up by now. 0: RET is what was recorded.
  */
 int grant_read(const struct secret *key, struct seen_indexes *seen, const struct msg_grant *m,
-	       struct grant *ret, struct error *err) MUST_CHECK;
+	       struct grant **ret, struct error *err) MUST_CHECK;
 /*
  * The profile that came with it: sealed, canonical, and of the recorded digest. CACHE holds the last
  * one and is replaced. -EBADMSG with what is wrong.

@@ -87,6 +87,7 @@ take_ids(struct init *in)
 		    (ssize_t)sizeof(go) ||
 	    go != SANDBOX_GO)
 		_exit(125);
+	(void)prctl(PR_SET_NAME, "loom-init", 0, 0, 0);
 	if (setgroups(0, NULL) != 0)
 		return FAIL(in, "groups", "drop supplementary groups");
 	if (setresgid(PLAN_INSIDE_ID, PLAN_INSIDE_ID, PLAN_INSIDE_ID) != 0 ||

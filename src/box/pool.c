@@ -30,6 +30,22 @@ kill_pidfd(int pidfd)
 		(void)syscall(__NR_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
+/*
+ * The keeper has gone. An init that it did not reap is ours now (the box is a subreaper), and dying;
+ * when it is dead, so is everything in its PID namespace.
+ */
+static void
+reap_init(int init_pidfd)
+{
+	siginfo_t info;
+
+	if (init_pidfd < 0)
+		return;
+	kill_pidfd(init_pidfd);
+	while (waitid(P_PIDFD, (id_t)init_pidfd, &info, WEXITED) < 0 && errno == EINTR)
+		;
+}
+
 /* ---- roots ---- */
 
 static void
@@ -123,7 +139,7 @@ remove_cgroup(struct box *b, uint64_t number)
 {
 	if (cgroup_remove(&b->cgroups, number) == 0)
 		return;
-	cgroup_kill(&b->cgroups, number);
+	cgroup_kill(&b->cgroups, number, true);
 	remember_left(&b->pool, number);
 	(void)sd_event_source_set_time_relative(b->pool.reap, REAP_AGAIN_US);
 	(void)sd_event_source_set_enabled(b->pool.reap, SD_EVENT_ONESHOT);
@@ -173,8 +189,7 @@ on_exit_of_keeper(sd_event_source *source, int fd, uint32_t events, void *userda
 
 	while (waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR)
 		;
-	if (s->init_pidfd >= 0 && s->state != SANDBOX_IS_OVER)
-		kill_pidfd(s->init_pidfd);
+	reap_init(s->init_pidfd);
 	fail_run(s, R_INTERNAL, "keeper", -EPIPE, "the keeper of the sandbox died");
 	sandbox_free(s);
 	remove_cgroup(b, number);
@@ -455,6 +470,7 @@ pool_fini(struct box *b)
 		uint64_t number = p->first->park.number;
 
 		(void)waitpid(p->first->keeper, NULL, 0);
+		reap_init(p->first->init_pidfd);
 		sandbox_free(p->first);
 		for (int tries = 0; tries < 100 && cgroup_remove(&b->cgroups, number) < 0; tries++)
 			(void)usleep(1000);

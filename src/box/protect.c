@@ -4,10 +4,13 @@
  */
 #include "box/protect.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/macro.h"
 
 struct rule {
 	const char *path;     /* components, without a slash at either end */
@@ -96,6 +99,21 @@ static const struct rule protect_rules[] = {
 };
 /* clang-format on */
 
+/* The first bytes of the rules, in either case: most components are none, and are done with. */
+static bool
+may_start_a_rule(char c)
+{
+	static bool initials[256], made;
+
+	for (size_t i = 0; !made && i < ARRAY_LEN(protect_rules); i++) {
+		unsigned char first = (unsigned char)protect_rules[i].path[0];
+
+		initials[tolower(first)] = initials[toupper(first)] = true;
+	}
+	made = true;
+	return initials[(unsigned char)c];
+}
+
 /* Is the component at P, up to a slash or the end, NAME but for ASCII case? */
 static bool
 component_is(const char *p, const char *name, size_t len)
@@ -150,7 +168,9 @@ protect_path(const char *path, const char **ret_why)
 				*ret_why = ".git (git's own directory)";
 			return PROTECT_NEVER;
 		}
-		for (size_t i = 0; found == NULL && i < sizeof(protect_rules) / sizeof(protect_rules[0]); i++)
+		if (found != NULL || !may_start_a_rule(*p))
+			continue;
+		for (size_t i = 0; found == NULL && i < ARRAY_LEN(protect_rules); i++)
 			if (component_is(p, protect_rules[i].path, strlen(protect_rules[i].path)))
 				found = protect_rules[i].why;
 	}

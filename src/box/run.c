@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "box/box.h"
@@ -37,7 +38,7 @@ bool
 run_session_live(const struct box *b, const char *session)
 {
 	for (const struct run *r = b->runs.first; r != NULL; r = r->next)
-		if (r->granted && strcmp(r->grant.op.session, session) == 0)
+		if (r->grant != NULL && strcmp(r->grant->op.session, session) == 0)
 			return true;
 	return false;
 }
@@ -56,8 +57,7 @@ run_free(struct run *r)
 	sd_event_source_disable_unref(r->timer);
 	if (r->sandbox != NULL)
 		pool_leave(r->sandbox);
-	if (r->granted)
-		grant_fini(&r->grant);
+	grant_free(r->grant);
 	store_session_close(&r->store);
 	exec_result_fini(&r->result);
 	free(r->facts);
@@ -188,7 +188,7 @@ send_outcome(struct run *r)
 	buf_init(&out, WIRE_BODY_MAX);
 	code = exec_result_write(&r->result, &out, &err);
 	if (code == 0) {
-		outcome_mac(b->key.data, r->grant.receipt.index, r->grant.receipt.digest, out.data,
+		outcome_mac(b->key.data, r->grant->receipt.index, r->grant->receipt.digest, out.data,
 			    out.len, mac);
 		code = CHANNEL_SEND(&b->authority, outcome, &err, .ticket = r->ticket,
 				    .result = wire_bytes_of(out.data, out.len),
@@ -341,7 +341,7 @@ set_timer(struct run *r, uint64_t ms)
 static int
 open_store(struct run *r, const char *path, struct failure *f)
 {
-	const struct operation *op = &r->grant.op;
+	const struct operation *op = &r->grant->op;
 	const struct workspace_facts *w = &op->facts.workspace;
 	struct store_meta meta = {.dev_major = w->dev_major,
 				  .dev_minor = w->dev_minor,
@@ -393,7 +393,7 @@ workspace_path(const struct run *r, char *out, size_t cap, struct failure *f)
 	out[n] = '\0';
 	escaped = json_escaped(out, (size_t)n);
 	same = escaped != NULL &&
-	       strcmp(json_string_value(escaped), r->grant.op.facts.workspace.path) == 0;
+	       strcmp(json_string_value(escaped), r->grant->op.facts.workspace.path) == 0;
 	json_decref(escaped);
 	if (!same)
 		return failure_set(f, R_INVALID_PATH, "workspace", -ESTALE,
@@ -417,7 +417,7 @@ static int
 check_and_plan(struct run *r, const struct profile *profile, struct root_shape *shape,
 	       struct failure *f)
 {
-	const struct operation *op = &r->grant.op;
+	const struct operation *op = &r->grant->op;
 	char path[PATH_BYTES_MAX];
 	struct error err = {0};
 
@@ -448,21 +448,25 @@ check_and_plan(struct run *r, const struct profile *profile, struct root_shape *
 	return open_store(r, path, f);
 }
 
-int
-run_start(struct run *r, struct grant *g, const struct profile *profile, struct error *err)
+void
+run_start(struct run *r, struct grant *g, const struct profile *profile,
+	  const struct error *no_profile)
 {
 	struct root_shape shape;
 	struct failure f = {0};
 	struct error pool_err = {0};
 
-	r->grant = *g;
-	*g = (struct grant){0};
-	r->granted = true;
+	r->grant = g;
 	r->state = RUN_WAITING;
 	r->result.reason = R_ALLOWED;
+	if (profile == NULL) {
+		(void)failure_error(&f, R_PROFILE_MISMATCH, "grant", no_profile);
+		refuse(r, RESULT_REFUSED, &f);
+		return;
+	}
 	if (check_and_plan(r, profile, &shape, &f) < 0) {
 		refuse(r, RESULT_REFUSED, &f);
-		return 0;
+		return;
 	}
 	free(r->facts);
 	r->facts = NULL;
@@ -474,7 +478,6 @@ run_start(struct run *r, struct grant *g, const struct profile *profile, struct 
 				    "sandbox", &pool_err);
 		refuse(r, RESULT_REFUSED, &f);
 	}
-	return 0;
 }
 
 void
@@ -486,6 +489,10 @@ run_has_sandbox(struct run *r, struct sandbox *s)
 	size_t n = 0;
 
 	r->sandbox = s;
+	if (r->stop != 0) {
+		run_failed(r, &f);
+		return;
+	}
 	fds[n++] = r->fds[RUN_FD_STDIN];
 	fds[n++] = r->fds[RUN_FD_STDOUT];
 	fds[n++] = r->fds[RUN_FD_STDERR];
@@ -514,7 +521,7 @@ run_started(struct run *r, const struct sandbox_started *m)
 	r->state = RUN_RUNNING;
 	r->started_ms = clock_boot_ms();
 	r->read_back = m->facts;
-	set_timer(r, r->grant.op.timeout_ms);
+	set_timer(r, r->grant->op.timeout_ms);
 	if (CHANNEL_SEND(&r->box->authority, started, &err, .ticket = r->ticket) < 0)
 		fatal("a start could not be told: %s", err.text);
 	if (r->rows != 0 || r->columns != 0)
@@ -614,9 +621,9 @@ run_stop(struct run *r, uint32_t why)
 	if (r->stop == 0)
 		r->stop = why;
 	if (r->sandbox == NULL)
-		return; /* it gets its plan, and dies by the check in run_started */
+		return; /* run_has_sandbox will see it */
 	pool_kill(r->sandbox);
-	cgroup_kill(&r->box->cgroups, r->sandbox->park.number);
+	cgroup_kill(&r->box->cgroups, r->sandbox->park.number, false);
 	if (r->state == RUN_RUNNING)
 		set_timer(r, RUN_END_MS);
 }

@@ -41,8 +41,7 @@ struct run {
 	uint32_t flags;              /* RUN_TTY … of examine */
 	int fds[RUN_FDS];
 	struct exec_facts *facts;    /* as examined; freed with the grant */
-	struct grant grant;          /* from WAITING on */
-	bool granted;
+	struct grant *grant;         /* from WAITING on */
 	struct plan *plan;
 	struct store_session store;
 	bool stored;
@@ -68,9 +67,12 @@ void runs_fini(struct box *b);
 int run_examine(struct box *b, const struct msg_examine *m, struct packet *p, struct error *err)
 	MUST_CHECK;
 void run_forget(struct run *r);
-/* An exec grant for R: answers with an outcome now or later. G is taken. */
-int run_start(struct run *r, struct grant *g, const struct profile *profile, struct error *err)
-	MUST_CHECK;
+/*
+ * An exec grant for R: answers with an outcome, now or later. G is taken. PROFILE is NULL when what
+ * came with the grant is not the recorded one; NO_PROFILE says why.
+ */
+void run_start(struct run *r, struct grant *g, const struct profile *profile,
+	       const struct error *no_profile);
 void run_stop(struct run *r, uint32_t why);
 void run_signal(struct run *r, int signo);
 void run_winsize(struct run *r, uint16_t rows, uint16_t columns);

@@ -87,8 +87,6 @@ add_members(struct buf *out, const char *words)
 	}
 }
 
-/* ---- bash -------------------------------------------------------------------------------- */
-
 static void
 bash_values(struct buf *out, const struct command *c)
 {
@@ -159,8 +157,6 @@ completion_bash(struct buf *out)
 	}
 	buf_str(out, "esac\n}\ncomplete -F _loom loom\n");
 }
-
-/* ---- zsh --------------------------------------------------------------------------------- */
 
 /* Brackets and colons end a text of _arguments. */
 static void
@@ -259,8 +255,6 @@ completion_zsh(struct buf *out)
 		zsh_command(out, &commands[i]);
 	buf_str(out, "esac\n}\n_loom \"$@\"\n");
 }
-
-/* ---- fish -------------------------------------------------------------------------------- */
 
 static void
 fish_command(struct buf *out, const struct command *c)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,12 +219,31 @@ log_tail(const struct launch *l, char out[LOG_SHOWN_BYTES + 1])
 		*at = *at == '\n' ? ';' : *at;
 }
 
+/*
+ * Why it did not start. A disk that is full leaves no room in the log for saying so, and is looked
+ * at itself.
+ */
+static int
+launch_failed(const struct launch *l, const char *what, int code, struct error *err)
+{
+	char tail[LOG_SHOWN_BYTES + 1];
+	struct statvfs disk;
+
+	log_tail(l, tail);
+	if (strstr(tail, "No space left") != NULL ||
+	    (tail[0] == '\0' && fstatvfs(l->state, &disk) == 0 && disk.f_bavail == 0))
+		return error_set(err, -ENOSPC,
+				 "%s: no space is left for the state directory %s; free some%s%s",
+				 what, l->place->state, tail[0] != '\0' ? ": " : "", tail);
+	return error_set(err, code, "%s; its log %s/%s: %s", what, l->place->state, LOG_NAME,
+			 tail[0] != '\0' ? tail : "(empty)");
+}
+
 /* Wait for the byte. 1: it serves; 0: another one holds the directories; negative: it failed. */
 static int
 await_ready(const struct launch *l, int ready, pid_t pid, struct error *err)
 {
 	struct pollfd wait = {.fd = ready, .events = POLLIN};
-	char tail[LOG_SHOWN_BYTES + 1];
 	int r, status = 0;
 	char byte;
 
@@ -238,13 +258,9 @@ await_ready(const struct launch *l, int ready, pid_t pid, struct error *err)
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == HELD_STATUS)
 		return 0;
-	log_tail(l, tail);
 	if (r == 0)
-		return error_set(err, -ETIMEDOUT,
-				 "the daemon was not ready within %d s; its log %s/%s: %s",
-				 READY_WITHIN_MS / 1000, l->place->state, LOG_NAME, tail);
-	return error_set(err, -EIO, "the daemon did not start; its log %s/%s: %s", l->place->state,
-			 LOG_NAME, tail[0] != '\0' ? tail : "(empty)");
+		return launch_failed(l, "the daemon was not ready in time", -ETIMEDOUT, err);
+	return launch_failed(l, "the daemon did not start", -EIO, err);
 }
 
 static int
@@ -295,6 +311,9 @@ daemon_launch(const struct place *place, bool *ret_started, struct error *err)
 		return 0;
 	}
 
+	/* The daemon holds the directory, not its name: one that is made later it would not see. */
+	if (make_parents(place->config, &ignored) == 0 && mkdir(place->config, 0700) != 0)
+		ignored.code = -errno;
 	fill_environment(l);
 	r = launch_run(l, err);
 	if (r < 0)

@@ -64,7 +64,7 @@ open_ledger(const char *given, char path[PATH_MAX], struct error *err)
 	if (n < 0 || n >= PATH_MAX)
 		return error_set(err, -ENAMETOOLONG, "the ledger's path is too long");
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd >= 0 ? fd : error_sys(err, -errno, "%s", path);
+	return fd >= 0 ? fd : error_sys(err, -errno, "open");
 }
 
 /* Where it is wrong, as far as that is known. */
@@ -171,7 +171,7 @@ cmd_ledger_verify(const struct parsed *args)
 	};
 	struct ledger_report report = {0};
 	struct error err = {0};
-	char path[PATH_MAX];
+	char path[PATH_MAX] = "ledger";
 	int r;
 
 	buf_init(&out, SHOW_MAX);
@@ -180,7 +180,7 @@ cmd_ledger_verify(const struct parsed *args)
 	if (progress.shown)
 		fprintf(stderr, "\r%20s\r", "");
 	if (r < 0) {
-		say("%s", err.text);
+		say("%s: %s", path, err.text);
 		return STATUS_UNREADABLE;
 	}
 	if (option_given(args, OPT_JSON)) {

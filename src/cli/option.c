@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define HELP_COLUMN 26
+#define NAME_BYTES_MAX 255
 
 static const struct option_spec help_option = {
 	OPT_HELP, "help", 'h', NULL, "explain this command", false, COMPLETE_NONE,
@@ -219,6 +222,18 @@ option_value(const struct parsed *p, enum option_id id)
 			value = p->given[i].value;
 	}
 	return value;
+}
+
+int
+name_check(const char *what, const char *value, struct error *err)
+{
+	if (value == NULL)
+		return 0;
+	if (strlen(value) > NAME_BYTES_MAX)
+		return error_set(err, -EINVAL, "%s: a name of over %d bytes", what, NAME_BYTES_MAX);
+	if (!utf8_valid(value, strlen(value)))
+		return error_set(err, -EINVAL, "%s: '%s' is not UTF-8", what, value);
+	return 0;
 }
 
 static void

@@ -44,6 +44,12 @@ bool option_given(const struct parsed *p, enum option_id id);
 /* The value of the only (or last) one, or NULL. */
 const char *option_value(const struct parsed *p, enum option_id id);
 
+/*
+ * May VALUE go to the daemon as a name? At most 255 bytes of valid UTF-8; what it means is judged
+ * there. NULL is no name and passes. -EINVAL: WHAT is not.
+ */
+int name_check(const char *what, const char *value, struct error *err) MUST_CHECK;
+
 /* The text of --help for a command, a group, and all of loom. */
 void help_command(const struct command *command, struct buf *out);
 void help_group(const struct command_group *group, struct buf *out);

@@ -96,6 +96,21 @@ say_ending(const struct msg_run_done *m, const char *command)
 		say("next: %.*s", TEXT(m->next));
 }
 
+static void
+say_changes(const struct msg_run_done *m, bool brief)
+{
+	if (m->changes > 0 && !brief)
+		say("%llu file%s changed: loom session diff %.*s", (unsigned long long)m->changes,
+		    m->changes == 1 ? "" : "s", TEXT(m->session));
+}
+
+void
+outcome_say_interrupted(const struct msg_run_done *m, bool brief)
+{
+	say("interrupted; the sandbox was ended");
+	say_changes(m, brief);
+}
+
 void
 outcome_say(const struct msg_run_done *m, const char *command, bool brief)
 {
@@ -106,7 +121,5 @@ outcome_say(const struct msg_run_done *m, const char *command, bool brief)
 	say_ending(m, command);
 	if (m->traced == 0)
 		say("the trace is unverified: loom trace %.*s", TEXT(m->op));
-	if (m->changes > 0 && !brief)
-		say("%llu file%s changed: loom session diff %.*s", (unsigned long long)m->changes,
-		    m->changes == 1 ? "" : "s", TEXT(m->session));
+	say_changes(m, brief);
 }

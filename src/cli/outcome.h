@@ -16,4 +16,7 @@ int outcome_status(const struct msg_run_done *m);
  */
 void outcome_say(const struct msg_run_done *m, const char *command, bool brief);
 
+/* The same for a run that a signal of ours ended. */
+void outcome_say_interrupted(const struct msg_run_done *m, bool brief);
+
 #endif

@@ -73,17 +73,38 @@ place_find(const struct place_env *env, struct place *ret, struct error *err)
 	return 0;
 }
 
+/*
+ * From /etc/passwd itself: asking the name services would load their libraries, which a program
+ * that is linked statically must not, and the user that matters is root.
+ */
+static int
+home_in_passwd(uid_t uid, char out[PATH_MAX])
+{
+	FILE *users = fopen("/etc/passwd", "re");
+	const struct passwd *user;
+	int r = -ENOENT;
+
+	if (users == NULL)
+		return -errno;
+	while (r == -ENOENT && (user = fgetpwent(users)) != NULL) {
+		if (user->pw_uid != uid || strlen(user->pw_dir) >= PATH_MAX)
+			continue;
+		memcpy(out, user->pw_dir, strlen(user->pw_dir) + 1);
+		r = 0;
+	}
+	(void)fclose(users);
+	return r;
+}
+
 static const char *
-home_of(uid_t uid)
+home_of(uid_t uid, char buffer[PATH_MAX])
 {
 	const char *home = absolute(getenv("HOME"));
-	const struct passwd *user;
 	struct stat st;
 
 	if (home != NULL && stat(home, &st) == 0 && st.st_uid == uid)
 		return home;
-	user = getpwuid(uid);
-	return user != NULL ? user->pw_dir : NULL;
+	return home_in_passwd(uid, buffer) == 0 ? buffer : NULL;
 }
 
 int
@@ -95,9 +116,10 @@ place_here(struct place *ret, struct error *err)
 		.xdg_state_home = getenv("XDG_STATE_HOME"),
 		.xdg_config_home = getenv("XDG_CONFIG_HOME"),
 	};
+	char home[PATH_MAX];
 
 	if (absolute(env.xdg_state_home) == NULL || absolute(env.xdg_config_home) == NULL)
-		env.home = home_of(env.uid);
+		env.home = home_of(env.uid, home);
 	return place_find(&env, ret, err);
 }
 

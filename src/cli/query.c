@@ -104,6 +104,9 @@ ask_parts(const struct ask *ask, answer_fn *fn, void *arg, bool *ret_absent)
 
 	if (ret_absent != NULL)
 		*ret_absent = false;
+	r = name_check("the name", ask->id, &err);
+	if (r < 0)
+		return say_failed("invalid-request", &err);
 	r = daemon_user_check(&err);
 	if (r == 0)
 		r = packet_init(&packet, &err);

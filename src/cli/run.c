@@ -60,6 +60,7 @@ struct run {
 	char session[ID_MAX];
 	char op[ID_MAX];
 	int status;
+	bool prepared; /* the streams are as they are handed on */
 	bool over;
 	bool unread; /* the daemon left without having read the request */
 };
@@ -129,15 +130,11 @@ run_failed(struct run *r, const char *reason, const struct error *err)
 	return r->status;
 }
 
-/* ---- before anything starts -------------------------------------------------------------- */
-
 static int
 take_options(struct run *r, struct error *err)
 {
 	const struct parsed *args = r->args;
-	const char *cwd = option_value(args, OPT_CWD);
 	const char *timeout = option_value(args, OPT_TIMEOUT);
-	char normal[PATH_BYTES_MAX];
 	int code = 0;
 
 	r->json = option_given(args, OPT_JSON);
@@ -146,6 +143,10 @@ take_options(struct run *r, struct error *err)
 	r->request.workflow = option_value(args, OPT_WORKFLOW);
 	r->request.session = option_value(args, OPT_SESSION);
 	r->request.term = getenv("TERM");
+	if (name_check("--profile", r->request.profile, err) < 0 ||
+	    name_check("--workflow", r->request.workflow, err) < 0 ||
+	    name_check("--session", r->request.session, err) < 0)
+		return err->code;
 	if (r->json && r->request.tty)
 		return error_set(err, -EINVAL, "--json and --tty exclude each other");
 	if (timeout != NULL) {
@@ -157,16 +158,12 @@ take_options(struct run *r, struct error *err)
 				"90s, 5m or 2h",
 				timeout);
 	}
-	if (cwd != NULL) {
-		code = path_relative(cwd, strlen(cwd), true, normal, err);
-		if (code < 0)
-			return error_prefix(err, "--cwd");
-		r->request.cwd = cwd;
-	}
+	/* Not judged here: a directory that leads out is to be denied where that is recorded. */
+	r->request.cwd = option_value(args, OPT_CWD);
 	return 0;
 }
 
-/* -1 from here on means: said, and the status is set. */
+/* What can be wrong on this side. -1: it was said, and the status is set. */
 static int
 prepare(struct run *r)
 {
@@ -205,6 +202,7 @@ prepare_streams(struct run *r, struct error *err)
 	int *fds = r->request.fds;
 	int code = 0;
 
+	r->prepared = true;
 	if (r->json)
 		fds[REQUEST_STDOUT] = STDERR_FILENO;
 	if (r->request.tty)
@@ -242,8 +240,6 @@ take_signals(struct run *r, struct error *err)
 	return 0;
 }
 
-/* ---- while it runs ----------------------------------------------------------------------- */
-
 static void
 on_done(struct run *r)
 {
@@ -259,7 +255,7 @@ on_done(struct run *r)
 	terminal_restore(&r->terminal);
 	status = outcome_status(&m);
 	if (r->interrupt.status != 0)
-		say("interrupted; the sandbox was ended");
+		outcome_say_interrupted(&m, r->json);
 	else
 		outcome_say(&m, r->args->follows[0], r->json);
 	if ((r->report >= 0 || r->json) && !run_document(r, m.report.data, m.report.len))
@@ -443,7 +439,11 @@ run_loop(struct run *r)
 	}
 }
 
-/* Connect, and ask. A daemon that leaves at this moment is asked again, which starts another. */
+/*
+ * Connect, and ask. Signals and the terminal are taken only when a daemon is there: until then an
+ * interrupt ends this program as it would any other. A daemon that leaves at this moment is asked
+ * again, which starts another.
+ */
 static int
 run_ask(struct run *r, struct error *err)
 {
@@ -453,6 +453,10 @@ run_ask(struct run *r, struct error *err)
 		*err = (struct error){0};
 		channel_close(&r->channel);
 		code = daemon_connect(true, &r->channel, err);
+		if (code == 0 && r->signals < 0)
+			code = take_signals(r, err);
+		if (code == 0 && !r->prepared)
+			code = prepare_streams(r, err);
 		if (code == 0)
 			code = request_send(&r->request, &r->channel, err);
 	}
@@ -496,10 +500,8 @@ cmd_run(const struct parsed *args)
 	r->terminal.fd = r->signals = r->report = r->channel.fd = -1;
 	if (prepare(r) < 0)
 		return r->status;
-	if (packet_init(&r->packet, &err) < 0 || take_signals(r, &err) < 0 ||
-	    prepare_streams(r, &err) < 0) {
+	if (packet_init(&r->packet, &err) < 0)
 		return run_failed(r, "internal", &err);
-	}
 	run_attempts(r);
 	return r->status;
 }

@@ -16,14 +16,13 @@ static const struct {
 	const char *key;
 } members[] = {
 	{OPT_CAPABILITY, "capability"}, {OPT_WORKFLOW, "workflow"}, {OPT_URL, "url"},
-	{OPT_METHOD, "method"},		{OPT_PATH, "path"},
+	{OPT_COMMAND, "command"},	{OPT_METHOD, "method"},	    {OPT_PATH, "path"},
 };
 
 static int
 build_request(const struct parsed *args, struct buf *out, struct error *err)
 {
 	CLEANUP(json_decrefp) json_t *request = json_object();
-	const char *command = option_value(args, OPT_COMMAND);
 
 	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
 		const char *value = option_value(args, members[i].id);
@@ -32,10 +31,6 @@ build_request(const struct parsed *args, struct buf *out, struct error *err)
 							 json_escaped(value, strlen(value))) != 0)
 			return error_set(err, -ENOMEM, "out of memory");
 	}
-	if (command != NULL &&
-	    json_object_set_new(request, "command",
-				json_pack("[o]", json_escaped(command, strlen(command)))) != 0)
-		return error_set(err, -ENOMEM, "out of memory");
 	return json_write_canonical(request, out, err);
 }
 

@@ -100,15 +100,23 @@ static const char *const files[] = {
 	"openat2",	   "utimensat",	 NULL,
 };
 
-static const char *const doors[] = {"accept4", NULL};
+/*
+ * The authority: its view (SQLite opens and removes its own files, and as root gives a new one the
+ * owner of the first) and profiles it may read. Nothing is synced, renamed, linked or made
+ * elsewhere.
+ */
+static const char *const authority[] = {
+	"accept4", "openat",   "unlink",       "ftruncate", "fallocate",  "fchown",
+	"fchmod",  "stat",     "lstat",	       "access",    "faccessat2", "getdents64",
+	"getcwd",  "readlink", "memfd_create", "getppid",   "unlinkat",	  NULL,
+};
 
 /* HTTP on connections that were handed over. */
 static const char *const http[] = {"recvfrom", "sendto",  "getpeername",
 				   "sendfile", "accept4", NULL};
 
-static const char *const parent[] = {
-	"wait4", "waitid", "pidfd_send_signal", "kill", "unlinkat", "openat", "unlink", NULL,
-};
+/* loomd: its children, by their pidfds alone, and the sockets it made. */
+static const char *const parent[] = {"waitid", "pidfd_send_signal", "unlinkat", NULL};
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -196,7 +204,7 @@ static const char *const box_never[] = {
 static const struct confine_table tables[] = {
 	[CONFINE_LOOMD] = {"loomd", {basics, loop, parent, sanitizer}, .landlock = true},
 	[CONFINE_AUTHORITY] = {"loom-authority",
-			       {basics, loop, files, doors, sanitizer},
+			       {basics, loop, authority, sanitizer},
 			       .landlock = true,
 			       .signal_scope = true},
 	[CONFINE_LEDGER] = {"loom-ledger",

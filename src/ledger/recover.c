@@ -108,6 +108,16 @@ replay(struct recovery *rec, const struct held *h, struct error *err)
 			return refuse(err, rec, h->offset, "it ends an intent that is not open");
 		openset_remove(&l->open, r->ref);
 	}
+	/* Those of older entries are in the index for certain: it was synced before the checkpoint.
+	 */
+	for (uint32_t i = 0; r->index >= rec->checkpoint.size && i < r->n_blobs; i++) {
+		struct blob_place place = {.segment = rec->segment, .offset = h->offset};
+
+		memcpy(place.sha256, r->blobs[i].sha256, SHA256_LEN);
+		code = blob_index_add(&l->blobs, &place, err);
+		if (code < 0)
+			return code;
+	}
 	if (l->frontier.size == rec->checkpoint.size) {
 		frontier_root(&l->frontier, l->sha, root);
 		if (memcmp(root, rec->checkpoint.root, sizeof(root)) != 0)
@@ -204,6 +214,33 @@ segment_enter(struct recovery *rec, int fd, bool first, struct error *err)
 
 /* ---- the end of the journal */
 
+/* Are the blobs of the record that was read last all there? */
+static int
+record_whole(struct recovery *rec, const struct record *record, bool *ret_whole, struct error *err)
+{
+	enum blob_state states[ENTRY_BLOBS_MAX];
+	int r;
+
+	r = reader_blobs(&rec->reader, record, states, err);
+	*ret_whole = true;
+	/* Length 0: put back by recovery, which had no blobs. */
+	for (uint32_t i = 0; r == 0 && i < record->n_blobs; i++)
+		if (states[i] != BLOB_OK && record->blobs[i].len > 0)
+			*ret_whole = false;
+	return r;
+}
+
+static int
+note_lost(struct recovery *rec, const struct record *record, struct error *err)
+{
+	char hex[LEAF_HEX_MAX];
+
+	hex_encode(record->leaf, SHA256_LEN, hex);
+	if (json_array_append_new(rec->lost, json_string(hex)) != 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
 /*
  * Look for records behind a torn place. One of a later batch means that this place had been synced:
  * then it is damage, not a crash. Complete ones of the same batch are noted.
@@ -224,22 +261,23 @@ search_behind(struct recovery *rec, int fd, uint64_t due, struct error *err)
 	else
 		r = 0;
 	for (size_t at = 0; r == 0 && at < len; at += RECORD_ALIGN) {
-		char hex[LEAF_HEX_MAX];
 		const uint8_t *entry;
 		struct record record;
+		bool whole = false;
 		size_t need;
 
-		if (record_decode(data + at, len - at, &record, &need) != RECORD_OK)
+		if (record_decode(data + at, len - at, &record, &need) != RECORD_OK ||
+		    record.index < due)
 			continue;
 		reader_seek(&rec->reader, fd, off + at);
-		if (record.index < due || reader_next(&rec->reader, &record, &entry, NULL) != 1)
+		if (reader_next(&rec->reader, &record, &entry, NULL) != 1)
 			continue;
 		if (record.batch > due)
 			return refuse(err, rec, rec->tail,
 				      "damaged, with records behind it that were written later");
-		hex_encode(record.leaf, SHA256_LEN, hex);
-		if (json_array_append_new(rec->lost, json_string(hex)) != 0)
-			r = error_set(err, -ENOMEM, "out of memory");
+		r = record_whole(rec, &record, &whole, err);
+		if (r == 0 && whole)
+			r = note_lost(rec, &record, err);
 		at += record_len(&record) - RECORD_ALIGN;
 	}
 	return r;
@@ -249,25 +287,19 @@ search_behind(struct recovery *rec, int fd, uint64_t due, struct error *err)
 static int
 held_complete(struct recovery *rec, int fd, size_t *ret_n, struct error *err)
 {
-	for (size_t i = 0; i < rec->n_held; i++) {
-		const struct record *record = &rec->held[i].record;
-		enum blob_state states[ENTRY_BLOBS_MAX];
-		int r;
+	size_t n = 0;
+	bool whole = true;
+	int r = 0;
 
-		reader_seek(&rec->reader, fd, rec->held[i].offset);
-		r = reader_blobs(&rec->reader, record, states, err);
-		if (r < 0)
-			return r;
-		for (uint32_t b = 0; b < record->n_blobs; b++) {
-			/* Length 0: put back by recovery, which had no blobs. */
-			if (states[b] != BLOB_OK && record->blobs[b].len > 0) {
-				*ret_n = i;
-				return 0;
-			}
-		}
+	while (r == 0 && n < rec->n_held) {
+		reader_seek(&rec->reader, fd, rec->held[n].offset);
+		r = record_whole(rec, &rec->held[n].record, &whole, err);
+		if (!whole)
+			break;
+		n++;
 	}
-	*ret_n = rec->n_held;
-	return 0;
+	*ret_n = n;
+	return r;
 }
 
 static int

@@ -14,8 +14,8 @@
 #include "base/fd.h"
 #include "ledger/journal.h"
 
-#define PATIENCE 10
-#define PATIENCE_NS 20000000
+#define PATIENCE 5
+#define PATIENCE_NS 10000000
 
 static void
 wait_a_moment(void)

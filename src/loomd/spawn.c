@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <systemd/sd-id128.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -237,19 +238,20 @@ struct texts {
 	char idle[32];
 	char owner[NAME_MAX_LEN + 1];
 	char group[32];
-	char boot[64];
+	char boot[SD_ID128_STRING_MAX];
 	char log[32];
 };
 
 /* Which start of the machine this is: what was written without a sync before it may be damaged. */
 static void
-boot_id(char ret[64])
+boot_id(char ret[SD_ID128_STRING_MAX])
 {
-	CLEANUP(fd_closep) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, ret, 63) : 0;
+	sd_id128_t id;
 
-	ret[n > 0 ? n : 0] = '\0';
-	ret[strcspn(ret, "\n")] = '\0';
+	/* libsystemd keeps it; its event loop asks again when nothing can be opened any more. */
+	if (sd_id128_get_boot(&id) < 0)
+		id = SD_ID128_NULL;
+	(void)sd_id128_to_string(id, ret);
 }
 
 static void

@@ -196,7 +196,9 @@ profile_check(const struct profile *p, struct error *err)
 {
 	int r;
 
-	if (!profile_root_valid(p->root))
+	if (p->n_mounts > PROFILE_MOUNTS_MAX || p->n_env > PROFILE_ENV_MAX)
+		return error_set(err, -ERANGE, "%u mounts and %u variables", p->n_mounts, p->n_env);
+	if (memchr(p->root, '\0', sizeof(p->root)) == NULL || !profile_root_valid(p->root))
 		return error_set(err, -EINVAL,
 				 "filesystem.root is neither 'host' nor an image "
 				 "with its digest");

@@ -305,8 +305,8 @@ check_profile(const struct yaml *y, const json_t *doc, const struct policy_sourc
 	      struct error *err)
 {
 	static int (*const CHECKS[])(struct checker *, struct error *) = {
-		check_workspace,   check_capabilities, check_mounts, check_env,	      check_egress,
-		check_credentials, check_git,	       check_rules,  check_approvals,
+		check_workspace,   check_mounts, check_env,   check_egress,    check_capabilities,
+		check_credentials, check_git,	 check_rules, check_approvals,
 	};
 	struct checker c = {.y = y, .doc = doc, .spec = json_object_get(doc, "spec"), .src = src};
 	size_t i;

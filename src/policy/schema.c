@@ -127,8 +127,11 @@ object_schema(const struct field *f)
 
 	for (const struct field *m = f->members; m->key != NULL; m++) {
 		properties = with(properties, m->key, field_schema(m));
-		if ((m->flags & FIELD_REQUIRED) != 0)
-			(void)json_array_append_new(required, json_string(m->key));
+		if ((m->flags & FIELD_REQUIRED) == 0 ||
+		    json_array_append_new(required, json_string(m->key)) == 0)
+			continue;
+		json_decref(required);
+		required = NULL;
 	}
 	s = with(s, "properties", properties);
 	s = with(s, "required", required);
@@ -140,18 +143,21 @@ object_schema(const struct field *f)
 	return s;
 }
 
-/* Defaults as a person would write them; NULL: none to tell. */
+static bool
+has_default(const struct field *f)
+{
+	return (f->flags & (FIELD_REQUIRED | FIELD_OPTIONAL)) == 0 &&
+	       (f->type == FIELD_LIST || f->type == FIELD_BITS || f->fallback != NULL);
+}
+
+/* As a person would write it. NULL: out of memory. */
 static json_t *
 default_schema(const struct field *f)
 {
 	json_t *v = NULL;
 
-	if ((f->flags & (FIELD_REQUIRED | FIELD_OPTIONAL)) != 0)
-		return NULL;
 	if (f->type == FIELD_LIST || f->type == FIELD_BITS)
 		return field_default(f, &v, NULL) == 0 ? v : NULL;
-	if (f->fallback == NULL)
-		return NULL;
 	if (f->type == FIELD_INT || f->type == FIELD_CPU || f->type == FIELD_BOOL)
 		return json_loads(f->fallback, JSON_DECODE_ANY, NULL);
 	return json_string(f->fallback);
@@ -160,7 +166,7 @@ default_schema(const struct field *f)
 static json_t *
 field_schema(const struct field *f)
 {
-	json_t *s = NULL, *fallback;
+	json_t *s = NULL;
 
 	switch (f->type) {
 	case FIELD_TEXT:
@@ -194,8 +200,7 @@ field_schema(const struct field *f)
 		break;
 	}
 	s = with(s, "description", json_string(f->about));
-	fallback = default_schema(f);
-	return fallback != NULL ? with(s, "default", fallback) : s;
+	return has_default(f) ? with(s, "default", default_schema(f)) : s;
 }
 
 int

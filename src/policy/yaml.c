@@ -258,6 +258,16 @@ is_null(const struct yaml_node *n)
 	return false;
 }
 
+static int
+null_error(struct reader *rd, struct yaml_position at, struct error *err)
+{
+	const struct level *l = rd->depth > 0 ? &rd->levels[rd->depth - 1] : NULL;
+
+	/* Where nothing stands has no position of its own. */
+	return yaml_error(rd->y, l != NULL && l->has_key ? l->key_at : at, err,
+			  "found nothing (null); write a value, or leave the key out");
+}
+
 /* Is it written in a way that is taken? Asked before its text is, which then is on one line. */
 static int
 style_check(struct reader *rd, struct fy_event *e, struct error *err)
@@ -270,7 +280,7 @@ style_check(struct reader *rd, struct fy_event *e, struct error *err)
 				  "found a block of text; write plain or quoted text on one line");
 	if (start == NULL || end == NULL || start->input_pos > end->input_pos ||
 	    end->input_pos > rd->len)
-		return yaml_error(rd->y, event_position(e), err, "found text that is nowhere");
+		return null_error(rd, event_position(e), err);
 	if (start->line != end->line)
 		return yaml_error(rd->y, event_position(e), err,
 				  "found text that goes on in the next line; write it on one line");
@@ -307,19 +317,16 @@ scalar_text(struct reader *rd, struct fy_event *e, struct yaml_node *n, struct e
 	n->text = copy;
 	n->len = len;
 	n->plain = style == FYSS_PLAIN;
+	/* The library's mark is behind the quote. */
+	n->at.column -= !n->plain && n->at.column > 1;
 	return 0;
 }
 
 static int
 scalar_check(struct reader *rd, const struct yaml_node *n, struct error *err)
 {
-	if (is_null(n)) {
-		const struct level *l = rd->depth > 0 ? &rd->levels[rd->depth - 1] : NULL;
-
-		/* Where nothing stands has no position of its own. */
-		return yaml_error(rd->y, l != NULL && l->has_key ? l->key_at : n->at, err,
-				  "found nothing (null); write a value, or leave the key out");
-	}
+	if (is_null(n))
+		return null_error(rd, n->at, err);
 	/* {"a":1 "b":2} is a longer plain text to YAML and a missing comma to everyone else. */
 	if (n->plain && memchr(n->text, '"', n->len) != NULL)
 		return yaml_error(rd->y, n->at, err,
@@ -603,11 +610,13 @@ yaml_read(const void *data, size_t len, const char *file, struct yaml **ret, str
 	buf_init(&shown, sizeof(y->file) - 1);
 	text_escape(file, strlen(file), &shown);
 	(void)snprintf(y->file, sizeof(y->file), "%s", shown.data != NULL ? shown.data : "");
+	r = shown.no_memory ? error_set(err, -ENOMEM, "out of memory") : 0;
 	buf_fini(&shown);
 	rd->y = y;
 	rd->data = data;
 	rd->len = len;
-	r = screen_bytes(y, data, len, err);
+	if (r == 0)
+		r = screen_bytes(y, data, len, err);
 	if (r == 0)
 		r = read_events(rd, err);
 	if (rd->parser != NULL)

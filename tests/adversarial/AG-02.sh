@@ -1,5 +1,6 @@
 # A request-chosen working directory that becomes the writable root (CVE-2025-59532).
 . "$(dirname "$0")/lib.sh"
+direct_profile dw
 ln -s / "$WS/slash"
 for cwd in /etc .. /proc/1/root slash "../$(basename "$T")" "sub/../../x"; do
 	inside --cwd "$cwd" -- /bin/touch probe-ag02 >/dev/null 2>"$T/err"
@@ -11,6 +12,5 @@ for dir in /etc / /proc /usr /root "$XDG_STATE_HOME" "$XDG_STATE_HOME/loom"; do
 	check "workspace $dir is status 120" test $? = 120
 	check "workspace $dir is invalid-path" test "$(reason_of "$T/err")" = invalid-path
 done
-direct_profile dw
 inside --profile dw -- /bin/touch in-the-workspace 2>/dev/null
 check "control: without a cwd the write lands in the workspace" test -e "$WS/in-the-workspace"

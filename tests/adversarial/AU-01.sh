@@ -1,19 +1,19 @@
 # The disk of the ledger is full.
 . "$(dirname "$0")/lib.sh"
+direct_profile dw
 mkdir "$T/small"
 mount -t tmpfs -o size=24m,mode=700 none "$T/small"
 MOUNTS=$T/small
 export XDG_STATE_HOME=$T/small
 check "control: with space, a run works" inside -- /bin/true
 head -c 64M /dev/zero >"$T/small/filler" 2>/dev/null
-direct_profile dw
 denied=0
 for i in $(seq 1 400); do
 	inside --profile dw -- /usr/bin/touch "effect-$i" >/dev/null 2>"$T/err"
 	status=$?
 	if [ "$status" = 120 ]; then
 		denied=1
-		check "denied as audit-unavailable" test "$(reason_of "$T/err")" = audit-unavailable
+		check "denied as audit-unavailable ($(head -n 1 "$T/err"))" test "$(reason_of "$T/err")" = audit-unavailable
 		refuse "without a side effect" test -e "$WS/effect-$i"
 		break
 	elif [ "$status" != 0 ]; then

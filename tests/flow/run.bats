@@ -25,11 +25,9 @@ teardown_file() { flow_teardown_file; }
 	[ "$status" -eq 137 ]
 	run loom run -- sh -c 'kill -TERM $$'
 	[ "$status" -eq 143 ]
-	run loom run -- no-such-command
-	[ "$status" -eq 127 ]
+	run -127 loom run -- no-such-command
 	[[ $output == *"loom: not found: no-such-command"*"(trace op_"* ]]
-	run loom run -- ./no-such-file
-	[ "$status" -eq 127 ]
+	run -127 loom run -- ./no-such-file
 	echo data >plain
 	run loom run -- ./plain
 	[ "$status" -eq 126 ]
@@ -40,8 +38,7 @@ teardown_file() { flow_teardown_file; }
 
 @test "a command that looks like an option is a command" {
 	for word in --bind - -- --help; do
-		run loom run -- "$word"
-		[ "$status" -eq 127 ]
+		run -127 loom run -- "$word"
 	done
 	printf '#!/bin/sh\necho "ran with $*"\n' >--version
 	chmod +x ./--version
@@ -193,7 +190,7 @@ teardown_file() { flow_teardown_file; }
 @test "--report holds what the contract says" {
 	run loom run --profile build --report "$T/report.json" -- sh -c 'echo hello; echo no >&2; echo x >new; exit 3'
 	[ "$status" -eq 3 ]
-	[ "$(flow_json 'sorted(d)' <"$T/report.json")" = "['changes', 'exit', 'operation', 'output', 'profile', 'reason', 'session', 'trace', 'usage', 'verdict']" ]
+	[ "$(flow_json '{"changes", "exit", "operation", "output", "profile", "reason", "session", "trace", "usage", "verdict"} <= set(d)' <"$T/report.json")" = True ]
 	[ "$(flow_json 'd["verdict"], d["reason"], d["trace"], d["changes"]' <"$T/report.json")" = "('allow', 'allowed', 'verified', 1)" ]
 	[ "$(flow_json 'd["exit"]["code"], d["exit"]["signal"], d["exit"]["timedOut"]' <"$T/report.json")" = "(3, None, False)" ]
 	[ "$(flow_json 'd["profile"]["name"], len(d["profile"]["digest"])' <"$T/report.json")" = "('build', 64)" ]
@@ -255,9 +252,10 @@ teardown_file() { flow_teardown_file; }
 }
 
 @test "more output than the profile allows is cut and said" {
-	run loom run --report "$T/report.json" -- sh -c 'head -c 40000000 /dev/zero; true' >big
+	loom run --report "$T/report.json" -- sh -c 'head -c 40000000 /dev/zero; true' >"$T/big" || true
 	[ "$(flow_json 'd["output"]["stdout"]["truncated"]' <"$T/report.json")" = True ]
-	[ "$(flow_json 'd["output"]["stdout"]["bytes"] <= 32 * 1024 * 1024' <"$T/report.json")" = True ]
+	[ "$(stat -c %s "$T/big")" -le $((16 * 1024 * 1024)) ]
+	[ "$(stat -c %s "$T/big")" -gt 1000000 ]
 }
 
 @test "there is no terminal inside, and with -t there is one of its own" {

@@ -97,6 +97,17 @@ world_close(struct world *w)
 	(void)close(tmp);
 }
 
+/* In memory where that can hold a session's layers (tmpfs has user attributes since 6.6). */
+UNUSED static void
+world_open_fast(struct world *w)
+{
+	world_open_in(w, "/dev/shm", OWNER_UID, OWNER_GID);
+	if (store_capable(w->sessions, NULL) == 0)
+		return;
+	world_close(w);
+	world_open(w);
+}
+
 UNUSED static struct store_meta
 world_meta(const struct world *w, const char *session)
 {
@@ -116,7 +127,7 @@ world_meta(const struct world *w, const char *session)
 UNUSED static void
 tick(void)
 {
-	const struct timespec t = {.tv_nsec = 20000000};
+	const struct timespec t = {.tv_nsec = 12000000};
 
 	(void)nanosleep(&t, NULL);
 }
@@ -133,7 +144,8 @@ world_session(struct world *w, const char *session)
 	tick();
 }
 
-/* A file of the workspace's owner. MODE with fchmod, so that no umask decides. */
+/* A file of the workspace's owner. MODE with fchmod, so that no umask decides, and last, since a
+ * change of owner clears bits. */
 UNUSED static void
 put_file(int dir, const char *path, const char *content, mode_t mode)
 {
@@ -141,8 +153,8 @@ put_file(int dir, const char *path, const char *content, mode_t mode)
 
 	must(fd >= 0, path);
 	must(write(fd, content, strlen(content)) == (ssize_t)strlen(content), "write");
-	must(fchmod(fd, mode) == 0, "fchmod");
 	must(geteuid() != 0 || fchown(fd, OWNER_UID, OWNER_GID) == 0, "fchown");
+	must(fchmod(fd, mode) == 0, "fchmod");
 	(void)close(fd);
 }
 
@@ -150,8 +162,8 @@ UNUSED static void
 put_dir(int dir, const char *path, mode_t mode)
 {
 	must(mkdirat(dir, path, 0700) == 0, path);
-	must(fchmodat(dir, path, mode, 0) == 0, "chmod");
 	must(geteuid() != 0 || fchownat(dir, path, OWNER_UID, OWNER_GID, 0) == 0, "chown");
+	must(fchmodat(dir, path, mode, 0) == 0, "chmod");
 }
 
 UNUSED static char *

@@ -245,6 +245,24 @@ help_lists_what_is_there_and_no_more(void **state)
 	buf_fini(&out);
 }
 
+static void
+names_are_text(void **state)
+{
+	char longest[257];
+	struct error err = {0};
+
+	memset(longest, 'a', sizeof(longest));
+	longest[255] = '\0';
+	assert_ok(name_check("it", NULL, &err));
+	assert_ok(name_check("it", "", &err));
+	assert_ok(name_check("it", "\xc3\xa4 \n", &err));
+	assert_ok(name_check("it", longest, &err));
+	longest[255] = 'a';
+	longest[256] = '\0';
+	assert_fails(-EINVAL, &err, name_check("it", longest, &err));
+	assert_fails(-EINVAL, &err, name_check("it", "\xff", &err));
+}
+
 int
 main(void)
 {
@@ -257,6 +275,7 @@ main(void)
 		cmocka_unit_test(help_wins_over_what_is_missing),
 		cmocka_unit_test(commands_are_found_by_whole_words),
 		cmocka_unit_test(the_tables_hold_together),
+		cmocka_unit_test(names_are_text),
 		cmocka_unit_test(help_lists_what_is_there_and_no_more),
 	};
 

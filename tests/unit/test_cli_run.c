@@ -326,9 +326,10 @@ the_second_one_ends_the_sandbox(void **state)
 	/* It waits for the sandbox's end before it leaves. */
 	(void)usleep(100000);
 	assert_int_equal(waitpid(c.pid, NULL, WNOHANG), 0);
-	DONE(&c, .effect = ALLOW, .exit_kind = EXIT_STOPPED);
+	DONE(&c, .effect = ALLOW, .exit_kind = EXIT_STOPPED, .changes = 2);
 	assert_int_equal(finish(&c, NULL, errors), 130);
-	assert_non_null(strstr(errors, "ended"));
+	assert_non_null(strstr(errors, "the sandbox was ended"));
+	assert_non_null(strstr(errors, "loom: 2 files changed: loom session diff s_1\n"));
 }
 
 static void

@@ -1,0 +1,309 @@
+/*
+ * loom-box: builds sandboxes on grants. It starts as root, and
+ *
+ *   1. executes itself again out of a sealed memfd, so that no /proc/N/exe of it or its children
+ *      ever leads to a file of the host;
+ *   2. takes the receipt key, and enters an empty network namespace;
+ *   3. confines itself (what it denies itself, every sandbox inherits);
+ *   4. finds out whether sandboxes can be had here; when not, it still answers, with the reason;
+ *   5. says that it is ready, and loops.
+ *
+ * "loom-box --probe [--state DIR] [--workspace DIR]" is for the doctor and tries things instead.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "box/box.h"
+#include "box/image.h"
+#include "box/job.h"
+#include "box/landlock.h"
+#ifdef LOOM_BOX_PROBE
+#include "box/probe.h"
+#endif
+#include "box/procfs.h"
+#include "confine/confine.h"
+#include "wire/inherit.h"
+
+#define EXPIRE_EVERY_US (UINT64_C(3600) * 1000000)
+
+/*
+ * Clients' descriptors are of the host's mount namespace, and can be judged and cloned only there,
+ * so the box stays in it; it mounts nothing but in namespaces made for that (root.h). The network is
+ * another matter: there is none here.
+ */
+static int
+leave_network(struct box *b, struct error *err)
+{
+	b->host_ns = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (b->host_ns < 0)
+		return error_sys(err, -errno, "open the mount namespace");
+	if (unshare(CLONE_NEWNET) != 0)
+		return error_sys(err, -errno, "leave the host's network namespace");
+	return 0;
+}
+
+static int
+know_oneself(struct box *b, struct error *err)
+{
+	char text[8192];
+	const char *at;
+	struct stat st;
+	size_t len;
+
+	if (stat("/proc/self/exe", &st) != 0 ||
+	    procfs_read(AT_FDCWD, "/proc/self/status", text, sizeof(text)) < 0 ||
+	    (at = procfs_field(text, "Seccomp_filters", &len)) == NULL)
+		return error_set(err, -EOPNOTSUPP,
+				 "/proc does not tell about this process; is it mounted?");
+	b->image_dev = st.st_dev;
+	b->image_ino = st.st_ino;
+	b->own_filters = (uint32_t)strtoul(at, NULL, 10);
+	return 0;
+}
+
+static int
+make_filters(struct box *b, struct error *err)
+{
+	int r = 0;
+
+	b->filters = calloc(FILTER_KINDS, sizeof(*b->filters));
+	if (b->filters == NULL)
+		return error_set(err, -ENOMEM, "no memory for filters");
+	for (int i = 0; i < FILTER_KINDS && r == 0; i++)
+		r = filter_build((enum filter_kind)i, &b->filters[i], err);
+	return r;
+}
+
+/* What a machine may lack: then every run is refused with this, and nothing else is affected. */
+static void
+find_capabilities(struct box *b)
+{
+	struct failure *f = &b->unavailable;
+	struct error err = {0};
+
+	b->landlock_abi = landlock_abi();
+	if (b->landlock_abi < LANDLOCK_ABI_MIN)
+		(void)failure_set(f, R_RUNTIME_UNAVAILABLE, "landlock", -EOPNOTSUPP,
+				  "Landlock is not there, or older than ABI %d (Linux 5.19); is it in "
+				  "the kernel's lsm= list?",
+				  LANDLOCK_ABI_MIN);
+	else if (idrange_claim(&b->ids, &err) < 0)
+		(void)failure_error(f, R_CAPABILITY_UNAVAILABLE, "ids", &err);
+	else if (cgroups_open(&b->cgroups, &err) < 0)
+		(void)failure_error(f, R_CAPABILITY_UNAVAILABLE, "cgroup", &err);
+	if (f->code != 0)
+		log_warning("no sandbox can be had: %s", f->text);
+}
+
+static int
+start(struct box *b, struct error *err)
+{
+	const struct confine_spec spec = {
+		.process = CONFINE_BOX, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	struct store_recovered recovered;
+	struct error store_err = {0};
+	int r;
+
+	r = secret_read_fd(&b->key, INHERIT_KEY, RECEIPT_KEY_LEN, err);
+	fd_close(INHERIT_KEY);
+	if (r == 0)
+		r = leave_network(b, err);
+	if (r == 0)
+		r = confine_self(&spec, err);
+	if (r == 0)
+		r = know_oneself(b, err);
+	if (r == 0)
+		r = make_filters(b, err);
+	if (r < 0)
+		return r;
+	find_capabilities(b);
+	if (b->unavailable.code == 0)
+		(void)cgroups_sweep(&b->cgroups);
+	if (store_recover(b->sessions, clock_wall_ms(), &recovered, &store_err) < 0)
+		log_warning("%s", store_err.text);
+	return packet_init(&b->packet, err);
+}
+
+/* ---- the loop ---- */
+
+static int
+on_authority(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct box *b = userdata;
+	struct error err = {0};
+	int r = channel_recv(&b->authority, &b->packet, &err);
+
+	if (r == -EAGAIN)
+		return 0;
+	if (r == 0)
+		return sd_event_exit(b->event, 0);
+	if (r > 0) {
+		r = box_on_packet(b, &err);
+		packet_clear(&b->packet);
+	}
+	if (r < 0) {
+		log_error("the authority: %s", err.text);
+		return sd_event_exit(b->event, 1);
+	}
+	return 0;
+}
+
+static int
+on_loomd(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct box *b = userdata;
+	struct error err = {0};
+	int r = channel_recv(&b->loomd, &b->packet, &err);
+
+	if (r == -EAGAIN)
+		return 0;
+	if (r < 0)
+		log_error("loomd: %s", err.text);
+	packet_clear(&b->packet);
+	return sd_event_exit(b->event, r < 0 ? 1 : 0);
+}
+
+static bool
+in_use(const char *session, void *arg)
+{
+	return run_session_live(arg, session);
+}
+
+static void
+work_expire(void *arg, void *answer)
+{
+	struct box *b = arg;
+	uint32_t removed;
+	struct error err = {0};
+
+	if (store_expire(b->sessions, clock_wall_ms(), in_use, b, &removed, &err) < 0)
+		log_warning("%s", err.text);
+}
+
+static void
+expired(struct box *b, void *arg, void *answer, bool answered)
+{
+}
+
+static int
+on_expire(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct box *b = userdata;
+	struct error err = {0};
+
+	if (job_start(b, work_expire, expired, b, 1, &err) < 0)
+		log_warning("%s", err.text);
+	(void)sd_event_source_set_time_relative(source, EXPIRE_EVERY_US);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int
+make_loop(struct box *b, struct error *err)
+{
+	sigset_t chld;
+	int r;
+
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &chld, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	r = sd_event_new(&b->event);
+	if (r >= 0)
+		r = sd_event_add_io(b->event, NULL, b->authority.fd, EPOLLIN, on_authority, b);
+	if (r >= 0)
+		r = sd_event_add_io(b->event, NULL, b->loomd.fd, EPOLLIN, on_loomd, b);
+	if (r >= 0)
+		r = sd_event_add_time_relative(b->event, NULL, CLOCK_BOOTTIME, EXPIRE_EVERY_US,
+					       60000000, on_expire, b);
+	if (r < 0)
+		return error_sys(err, r, "make the loop");
+	return pool_init(b, err);
+}
+
+static int
+serve(struct box *b, struct error *err)
+{
+	int r = make_loop(b, err);
+
+	if (r == 0)
+		r = CHANNEL_SEND(&b->loomd, ready, err, .pid = (uint32_t)getpid());
+	if (r < 0)
+		return r;
+	pool_refill_later(b);
+	r = sd_event_loop(b->event);
+	runs_fini(b);
+	pool_fini(b);
+	cgroups_close(&b->cgroups);
+	return r < 0 ? error_sys(err, r, "the loop") : r;
+}
+
+#ifdef LOOM_BOX_PROBE
+static int
+probe(int argc, char **argv)
+{
+	struct probe_in in = {0};
+	CLEANUP(buf_fini) struct buf out;
+	struct error err = {0};
+
+	for (int i = 2; i + 1 < argc; i += 2) {
+		if (strcmp(argv[i], "--state") == 0)
+			in.state = argv[i + 1];
+		else if (strcmp(argv[i], "--workspace") == 0)
+			in.workspace = argv[i + 1];
+		else
+			fatal("--probe [--state DIR] [--workspace DIR]");
+	}
+	buf_init(&out, 1u << 20);
+	if (probe_run(&in, &out, &err) < 0 || fd_write_all(STDOUT_FILENO, out.data, out.len, &err) < 0)
+		fatal("%s", err.text);
+	return 0;
+}
+#endif
+
+int
+main(int argc, char **argv)
+{
+	static struct box b;
+	struct error err = {0};
+	int r;
+
+	log_init("loom-box");
+#ifdef LOOM_BOX_PROBE
+	if (argc > 1 && strcmp(argv[1], "--probe") == 0)
+		return probe(argc, argv);
+#endif
+	if (geteuid() != 0)
+		fatal("Loom runs sandboxes as root only; running as an ordinary user is not there yet");
+	if (image_enter(&err) < 0)
+		fatal("%s", err.text);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+		fatal("tie the box to loomd, and inits to the box: %m");
+	(void)prctl(PR_SET_NAME, "loom-box", 0, 0, 0);
+	(void)close_range(INHERIT_END, ~0u, 0);
+	b.sessions = INHERIT_STATE;
+	b.host_ns = -1;
+	idrange_init(&b.ids);
+	cgroups_init(&b.cgroups);
+	channel_init(&b.loomd, INHERIT_LOOMD, P_BOX, P_LOOMD, S_OPEN);
+	channel_init(&b.authority, INHERIT_AUTHORITY, P_BOX, P_AUTHORITY, S_OPEN);
+	r = start(&b, &err);
+	if (r >= 0)
+		r = serve(&b, &err);
+	if (r < 0)
+		fatal("%s", err.text);
+	return r;
+}
