@@ -1,8 +1,7 @@
 /*
- * Taking changes over, in order: what the session is bound to is read back from the ledger (the
- * workspace from its first intent, the profile's text from the store), the box tells what would be
- * done (the manifest), that is decided and recorded as an operation, and the grant lets the box do
- * exactly what the manifest says, which it computes anew.
+ * Taking changes over, in order: what the session is bound to is read back (binding.c), the box
+ * tells what would be done (the manifest), that is decided and recorded as an operation, and the
+ * grant lets the box do exactly what the manifest says, which it computes anew.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,17 +21,10 @@
 #include "policy/workflow.h"
 
 #define MANIFEST_MAX (64 * 1024 * 1024) /* bytes */
-#define INTENT_LOOKS 8			/* a session's first entries: one of them is an intent */
 
 struct accepting {
-	json_t *paths;			/* of the operation; NULL: everything */
-	struct buf wire_paths;		/* the same, for the box */
-	uint64_t indexes[INTENT_LOOKS]; /* of entries of the session */
-	size_t n_indexes, at_index;
-	struct workspace_facts workspace;
-	char profile_name[NAME_MAX_LEN + 1];
-	uint8_t profile_digest[32];
-	struct slot *slot;
+	json_t *paths;	       /* of the operation; NULL: everything */
+	struct buf wire_paths; /* the same, for the box */
 	struct workflow workflow;
 	struct sha256 *manifest;
 	size_t manifest_len;
@@ -63,7 +55,6 @@ accepting_free(struct accepting *x)
 	buf_fini(&x->entry);
 	buf_fini(&x->kept);
 	sha256_free(x->manifest);
-	slot_unref(x->slot);
 	free(x);
 }
 
@@ -279,7 +270,7 @@ perform(struct act *act)
 	step = (struct grant_step){.ticket = act->ticket.number,
 				   .entry = &x->entry,
 				   .receipt = &x->receipt,
-				   .profile_fd = x->slot->fd};
+				   .profile_fd = act->binding.slot->fd};
 	if (a->hooks->grant(a, &step, &err) == 0)
 		return;
 	record_indeterminate(a, x->receipt.index, x->op, act->session, err.text);
@@ -333,7 +324,7 @@ on_profile_recorded(void *arg, struct answer *answer)
 	struct act *act = arg;
 
 	if (answer->code == 0)
-		act->accepting->slot->recorded = true;
+		act->binding.slot->recorded = true;
 	append_answered(act, &act->accepting->profile_ask, answer);
 }
 
@@ -357,8 +348,9 @@ record(struct act *act, const struct operation *op)
 
 	buf_init(&x->entry, ENTRY_MAX);
 	r = record_intent_bytes(op, &x->verdict, &x->entry, x->digest, &err);
-	if (r == 0 && !x->slot->recorded)
-		r = record_profile(a, x->slot, on_profile_recorded, act, &x->profile_ask, &err);
+	if (r == 0 && !act->binding.slot->recorded)
+		r = record_profile(a, act->binding.slot, on_profile_recorded, act, &x->profile_ask,
+				   &err);
 	if (r == 0)
 		r = record_intent(a, op, &x->verdict, &x->entry, x->digest, NULL, 0,
 				  on_intent_recorded, act, &act->ask, &err);
@@ -393,9 +385,9 @@ operation_fill(const struct act *act, struct operation *op)
 	memcpy(op->op, x->op, sizeof(op->op));
 	(void)snprintf(op->session, sizeof(op->session), "%s", act_session(act)->id);
 	(void)snprintf(op->workflow, sizeof(op->workflow), "%s", x->workflow.name);
-	(void)snprintf(op->profile_name, sizeof(op->profile_name), "%s", x->profile_name);
-	memcpy(op->profile_digest, x->profile_digest, sizeof(op->profile_digest));
-	op->facts.workspace = x->workspace;
+	(void)snprintf(op->profile_name, sizeof(op->profile_name), "%s", act->binding.profile_name);
+	memcpy(op->profile_digest, act->binding.profile_digest, sizeof(op->profile_digest));
+	op->facts.workspace = act->binding.workspace;
 	memcpy(op->manifest, x->manifest_digest, sizeof(op->manifest));
 	op->paths = x->paths;
 }
@@ -413,7 +405,7 @@ decide(struct act *act)
 		return;
 	}
 	operation_fill(act, op);
-	policy_decide(x->slot->policy, &x->workflow, op, &x->verdict);
+	policy_decide(act->binding.slot->policy, &x->workflow, op, &x->verdict);
 	if (x->verdict.effect == EFFECT_ALLOW)
 		record(act, op);
 	else if (record_denied(a, op, &x->verdict, on_denial_recorded, act, &act->ask, &err) < 0)
@@ -468,134 +460,9 @@ ask_manifest(struct act *act)
 		act_deny(act, R_INTERNAL, NULL, "the box could not be asked: %s", err.text);
 }
 
-/* ---- what the session is bound to */
-
-static void
-unbound(struct act *act, const char *why)
-{
-	act_deny(act, R_AUDIT_UNAVAILABLE, "loom ledger verify",
-		 "what session %s is bound to cannot be read back: %s", act->session, why);
-}
-
-static void
-on_profile_text(void *arg, struct answer *answer)
-{
-	struct act *act = arg;
-	struct accepting *x = act->accepting;
-	CLEANUP(buf_fini) struct buf text = {0};
-	struct error err = {0};
-	int r = answer->code;
-
-	if (!answer->final)
-		ask_detach(act->ask);
-	act->ask = NULL;
-	if (r < 0) {
-		unbound(act, answer->why);
-		return;
-	}
-	buf_init(&text, PROFILE_CANONICAL_MAX);
-	r = fd_memfd_read(answer->fd, &text, &err);
-	if (r == 0)
-		r = slot_of_canonical(text.data, text.len, &x->slot, &err);
-	if (r == 0 && memcmp(x->slot->profile->digest, x->profile_digest, 32) != 0)
-		r = error_set(&err, -EBADMSG, "the profile's text has another digest");
-	if (r < 0)
-		unbound(act, err.text);
-	else
-		ask_manifest(act);
-}
-
-/* The profile as it was when the session began: the one in use if it is that, else from the store.
- */
-static void
-find_profile(struct act *act)
-{
-	struct accepting *x = act->accepting;
-	struct authority *a = act->asker.authority;
-	struct slot *s = NULL;
-	struct error err = {0};
-
-	if (profiles_find(&a->profiles, x->profile_name, &s, &err) == 0 &&
-	    memcmp(s->profile->digest, x->profile_digest, sizeof(x->profile_digest)) == 0) {
-		x->slot = s;
-		ask_manifest(act);
-		return;
-	}
-	slot_unref(s);
-	err = (struct error){0};
-	if (history_blob(&a->history, x->profile_digest, on_profile_text, act, &act->ask, &err) < 0)
-		unbound(act, err.text);
-}
-
-static void look_next(struct act *act);
-
-/* Is it an intent of a run in this session, under the profile it is bound to? */
-static bool
-binds(struct act *act, const struct wire_bytes *bytes)
-{
-	struct accepting *x = act->accepting;
-	struct operation *op = act->asker.authority->scratch;
-	const struct session *s = act_session(act);
-	struct error err = {0};
-	struct entry e;
-	bool found;
-
-	if (entry_read(bytes->data, bytes->len, &e, &err) < 0)
-		return false;
-	found = s != NULL && strcmp(e.kind, "intent") == 0 &&
-		operation_read(json_object_get(e.json, "operation"), op, &err) == 0;
-	if (found) {
-		found = op->capability == C_EXEC && strcmp(op->session, s->id) == 0 &&
-			op->identity.uid == s->uid &&
-			memcmp(op->profile_digest, s->profile_digest, 32) == 0;
-		if (found) {
-			x->workspace = op->facts.workspace;
-			memcpy(x->profile_name, op->profile_name, sizeof(x->profile_name));
-			memcpy(x->profile_digest, op->profile_digest, sizeof(x->profile_digest));
-		}
-		operation_fini(op);
-	}
-	entry_fini(&e);
-	return found;
-}
-
-static void
-on_entry(void *arg, struct answer *answer)
-{
-	struct act *act = arg;
-
-	if (!answer->final)
-		ask_detach(act->ask);
-	act->ask = NULL;
-	if (answer->code < 0)
-		unbound(act, answer->why);
-	else if (answer->entry.len > 0 && binds(act, &answer->entry))
-		find_profile(act);
-	else
-		look_next(act);
-}
-
-static void
-look_next(struct act *act)
-{
-	struct accepting *x = act->accepting;
-	struct error err = {0};
-
-	if (x->at_index == x->n_indexes)
-		unbound(act, "no run of it is recorded");
-	else if (history_read(&act->asker.authority->history, x->indexes[x->at_index++], 1,
-			      on_entry, act, &act->ask, &err) < 0)
-		unbound(act, err.text);
-}
-
 void
 act_accept(struct act *act, struct session *s)
 {
-	struct accepting *x = act->accepting;
-	struct authority *a = act->asker.authority;
-	struct error err = {0};
-	int r;
-
 	if (s->state != SESSION_KEPT) {
 		act_deny(act, R_SESSION_ENDED, "loom session ls", "nothing is kept of session %s",
 			 s->id);
@@ -603,9 +470,5 @@ act_accept(struct act *act, struct session *s)
 	}
 	s->busy = true;
 	act->holds = true;
-	r = views_first(a->views, s->id, x->indexes, INTENT_LOOKS, &x->n_indexes, &err);
-	if (r < 0)
-		unbound(act, err.text);
-	else
-		look_next(act);
+	binding_find(act, s, ask_manifest);
 }

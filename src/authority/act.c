@@ -31,6 +31,7 @@ act_free(struct act *act)
 	ask_detach(act->ask);
 	ticket_drop(&act->ticket);
 	asker_drop(&act->asker);
+	slot_unref(act->binding.slot);
 	accepting_free(act->accepting);
 	free(act);
 }

@@ -1,4 +1,4 @@
-/* An act, between act.c and accept.c. */
+/* An act, between act.c, accept.c and binding.c. */
 #ifndef LOOM_AUTHORITY_ACT_INTERNAL_H
 #define LOOM_AUTHORITY_ACT_INTERNAL_H
 
@@ -7,13 +7,29 @@
 
 #include "authority/boxlink.h"
 #include "authority/history.h"
+#include "authority/profiles.h"
 #include "authority/reply.h"
 #include "authority/sessions.h"
 #include "base/error.h"
 #include "base/macro.h"
 #include "model/ids.h"
+#include "model/operation.h"
 #include "model/verdict.h"
 #include "wire/message.h"
+
+#define BINDING_LOOKS 8 /* a session's first entries: one of them is an intent */
+
+/* binding.c: what a session is bound to, as it is recorded. */
+struct act;
+struct binding {
+	uint64_t indexes[BINDING_LOOKS]; /* of entries of the session */
+	size_t n_indexes, at_index;
+	void (*found)(struct act *act);
+	struct workspace_facts workspace;
+	char profile_name[NAME_MAX_LEN + 1];
+	uint8_t profile_digest[32];
+	struct slot *slot; /* owned */
+};
 
 struct accepting;
 struct act {
@@ -28,6 +44,7 @@ struct act {
 	struct ask *ask;
 	struct ticket ticket;
 
+	struct binding binding;
 	struct accepting *accepting; /* accept.c */
 };
 
@@ -46,5 +63,11 @@ void act_deny(struct act *act, enum reason reason, const char *next, const char 
 int act_take_paths(struct act *act, struct wire_bytes paths, struct error *err) MUST_CHECK;
 void act_accept(struct act *act, struct session *s);
 void accepting_free(struct accepting *x);
+
+/*
+ * Find what S, which ACT works on, is bound to, into act->binding, and call FOUND; or deny ACT,
+ * which is its end.
+ */
+void binding_find(struct act *act, const struct session *s, void (*found)(struct act *act));
 
 #endif

@@ -15,6 +15,7 @@
 #include "box/filter.h"
 #include "box/grant.h"
 #include "box/idrange.h"
+#include "box/nursery.h"
 #include "box/pool.h"
 #include "box/run.h"
 #include "wire/channel.h"
@@ -31,10 +32,8 @@ struct box {
 	struct filter *filters;      /* FILTER_KINDS */
 	struct seen_indexes seen;
 	struct profile *profile;     /* of the last grant; they rarely change */
-	uint32_t own_filters;        /* Seccomp_filters of this process */
-	int landlock_abi;
-	dev_t image_dev;             /* of this executable, a memfd */
-	ino_t image_ino;
+	struct sandbox_base base;    /* what keepers start from */
+	struct nursery nursery;
 	struct pool pool;
 	struct runs runs;
 	/* Why no sandbox can be had on this machine, found out at the start; code 0: they can. */

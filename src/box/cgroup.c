@@ -65,13 +65,8 @@ cgroup_read(int dir, const char *file, char *ret, size_t cap, struct error *err)
 }
 
 int
-cgroup_read_number(int dir, const char *file, uint64_t *ret, struct error *err)
+cgroup_number(const char *text, const char *file, uint64_t *ret, struct error *err)
 {
-	char text[64];
-	int r = cgroup_read(dir, file, text, sizeof(text), err);
-
-	if (r < 0)
-		return r;
 	if (strcmp(text, "max") == 0) {
 		*ret = UINT64_MAX;
 		return 0;
@@ -79,6 +74,15 @@ cgroup_read_number(int dir, const char *file, uint64_t *ret, struct error *err)
 	if (decimal_parse(text, UINT64_MAX, ret) < 0)
 		return error_set(err, -EBADMSG, "cgroup file %s says \"%s\"", file, text);
 	return 0;
+}
+
+int
+cgroup_read_number(int dir, const char *file, uint64_t *ret, struct error *err)
+{
+	char text[CGROUP_TEXT_MAX];
+	int r = cgroup_read(dir, file, text, sizeof(text), err);
+
+	return r < 0 ? r : cgroup_number(text, file, ret, err);
 }
 
 int
@@ -293,6 +297,22 @@ session_name(uint64_t number, char out[CGROUP_NAME_MAX])
 	(void)snprintf(out, CGROUP_NAME_MAX, "s%llu", (unsigned long long)number);
 }
 
+static int
+open_files(struct cgroup *g, struct error *err)
+{
+	for (int i = 0; i < CGROUP_FILES_MAX; i++) {
+		const struct cgroup_file *f = &g->in->ops->files[i];
+
+		if (f->name == NULL || (f->swap && !g->in->swap_counted))
+			continue;
+		g->file[i] = openat(g->dir[g->in->of[f->controller]], f->name,
+				    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (g->file[i] < 0)
+			return error_sys(err, -errno, "open cgroup file %s", f->name);
+	}
+	return 0;
+}
+
 int
 cgroup_make(const struct cgroups *c, uint64_t number, struct cgroup *ret, struct error *err)
 {
@@ -301,6 +321,8 @@ cgroup_make(const struct cgroups *c, uint64_t number, struct cgroup *ret, struct
 
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		g.dir[i] = -1;
+	for (int i = 0; i < CGROUP_FILES_MAX; i++)
+		g.file[i] = -1;
 	session_name(number, g.name);
 	for (uint32_t i = 0; i < c->n && r == 0; i++) {
 		if (mkdirat(c->top[i], g.name, 0755) != 0) {
@@ -312,6 +334,8 @@ cgroup_make(const struct cgroups *c, uint64_t number, struct cgroup *ret, struct
 		if (g.dir[i] < 0)
 			r = error_sys(err, -errno, "open cgroup %s/%s", c->path[i], g.name);
 	}
+	if (r == 0)
+		r = open_files(&g, err);
 	if (r < 0) {
 		cgroup_close(&g);
 		(void)cgroup_remove(c, number);
@@ -326,6 +350,8 @@ cgroup_close(struct cgroup *g)
 {
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		fd_closep(&g->dir[i]);
+	for (int i = 0; i < CGROUP_FILES_MAX; i++)
+		fd_closep(&g->file[i]);
 }
 
 int
@@ -348,11 +374,22 @@ int
 cgroup_values(const struct cgroup *g, const struct cgroup_limits *l, struct cgroup_values *ret,
 	      struct error *err)
 {
+	char texts[CGROUP_FILES_MAX][CGROUP_TEXT_MAX];
 	struct cgroup_values want = {0};
 	int r;
 
-	*ret = (struct cgroup_values){0};
-	r = g->in->ops->values(g, ret, err);
+	*ret = (struct cgroup_values){.version = (uint8_t)g->in->ops->version,
+				      .swap_counted = g->in->swap_counted};
+	for (int i = 0; i < CGROUP_FILES_MAX; i++) {
+		ssize_t n = g->file[i] >= 0 ? pread(g->file[i], texts[i], CGROUP_TEXT_MAX - 1, 0) : 0;
+
+		if (n < 0)
+			return error_sys(err, -errno, "read cgroup file %s",
+					 g->in->ops->files[i].name);
+		texts[i][n] = '\0';
+		texts[i][strcspn(texts[i], "\n")] = '\0';
+	}
+	r = g->in->ops->values(texts, ret, err);
 	if (r < 0)
 		return r;
 	g->in->ops->expect(g, l, &want);

@@ -29,6 +29,8 @@ extern const char *const cgroup_controller_names[CGROUP_CONTROLLERS];
 #define CGROUP_NAME_MAX 64
 #define CGROUP_PATH_MAX 1024
 #define CGROUP_PERIOD_US 100000
+#define CGROUP_FILES_MAX 8
+#define CGROUP_TEXT_MAX 64
 
 struct cgroup_limits {
 	uint64_t memory;    /* bytes, swap included where that is counted */
@@ -69,6 +71,7 @@ struct cgroup {
 	const struct cgroups *in;
 	char name[CGROUP_NAME_MAX];                        /* "s<number>" */
 	int dir[CGROUP_CONTROLLERS];                       /* per hierarchy; -1: closed */
+	int file[CGROUP_FILES_MAX];                        /* of ops->files, for reading back */
 	struct cgroup_limits limits;                       /* as set; zeros: none yet */
 };
 
@@ -113,7 +116,15 @@ struct cgroup_ops {
 	/* Once, after the instance's directories are there; finds out swap_counted. */
 	int (*prepare)(struct cgroups *c, struct error *err);
 	int (*limit)(const struct cgroup *g, const struct cgroup_limits *l, struct error *err);
-	int (*values)(const struct cgroup *g, struct cgroup_values *ret, struct error *err);
+	/* What is read back, up to one without a name; opened with the cgroup, since it is read when
+	 * somebody waits. */
+	struct cgroup_file {
+		enum cgroup_controller controller;
+		const char *name;
+		bool swap;      /* only where swap is counted */
+	} files[CGROUP_FILES_MAX];
+	/* TEXTS: the first line of each. -EBADMSG: not as expected. */
+	int (*values)(char (*texts)[CGROUP_TEXT_MAX], struct cgroup_values *ret, struct error *err);
 	/* What `values` has to find when L is in force. */
 	void (*expect)(const struct cgroup *g, const struct cgroup_limits *l,
 		       struct cgroup_values *ret);
@@ -130,7 +141,8 @@ int cgroup_v2_find(struct cgroups *c, struct error *err) MUST_CHECK;
 int cgroup_write(int dir, const char *file, const char *text, struct error *err) MUST_CHECK;
 /* The first line, without its newline. */
 int cgroup_read(int dir, const char *file, char *ret, size_t cap, struct error *err) MUST_CHECK;
-/* A number; "max" is UINT64_MAX. */
+/* TEXT as a number; "max" is UINT64_MAX. */
+int cgroup_number(const char *text, const char *file, uint64_t *ret, struct error *err) MUST_CHECK;
 int cgroup_read_number(int dir, const char *file, uint64_t *ret, struct error *err) MUST_CHECK;
 /* The number after KEY in a file of "key number" lines. -ENOENT when there is no such key. */
 int cgroup_read_key(int dir, const char *file, const char *key, uint64_t *ret);

@@ -72,28 +72,27 @@ v1_limit(const struct cgroup *g, const struct cgroup_limits *l, struct error *er
 	return r;
 }
 
-static int
-v1_values(const struct cgroup *g, struct cgroup_values *ret, struct error *err)
-{
-	int mem = dir_of(g, CGROUP_MEMORY), cpu = dir_of(g, CGROUP_CPU);
-	uint64_t swappiness = 0;
-	int r = cgroup_read_number(mem, "memory.limit_in_bytes", &ret->memory, err);
+enum { LIMIT, SWAP_LIMIT, SWAPPINESS, QUOTA, PERIOD, PIDS };
 
-	ret->version = 1;
-	ret->swap_counted = g->in->swap_counted;
-	if (r == 0 && g->in->swap_counted)
-		r = cgroup_read_number(mem, "memory.memsw.limit_in_bytes", &ret->swap, err);
+static int
+v1_values(char (*texts)[CGROUP_TEXT_MAX], struct cgroup_values *ret, struct error *err)
+{
+	uint64_t swappiness = 0;
+	int r = cgroup_number(texts[LIMIT], "memory.limit_in_bytes", &ret->memory, err);
+
+	if (r == 0 && ret->swap_counted)
+		r = cgroup_number(texts[SWAP_LIMIT], "memory.memsw.limit_in_bytes", &ret->swap, err);
 	if (r == 0)
-		r = cgroup_read_number(mem, "memory.swappiness", &swappiness, err);
+		r = cgroup_number(texts[SWAPPINESS], "memory.swappiness", &swappiness, err);
 	if (r == 0 && swappiness != 0)
 		r = error_set(err, -EBADMSG, "memory.swappiness reads %llu instead of 0",
 			      (unsigned long long)swappiness);
 	if (r == 0)
-		r = cgroup_read_number(cpu, "cpu.cfs_quota_us", &ret->cpu_quota, err);
+		r = cgroup_number(texts[QUOTA], "cpu.cfs_quota_us", &ret->cpu_quota, err);
 	if (r == 0)
-		r = cgroup_read_number(cpu, "cpu.cfs_period_us", &ret->cpu_period, err);
+		r = cgroup_number(texts[PERIOD], "cpu.cfs_period_us", &ret->cpu_period, err);
 	if (r == 0)
-		r = cgroup_read_number(dir_of(g, CGROUP_PIDS), "pids.max", &ret->pids, err);
+		r = cgroup_number(texts[PIDS], "pids.max", &ret->pids, err);
 	return r;
 }
 
@@ -158,6 +157,15 @@ const struct cgroup_ops cgroup_v1 = {
 	.version = 1,
 	.prepare = v1_prepare,
 	.limit = v1_limit,
+	.files =
+		{
+			[LIMIT] = {CGROUP_MEMORY, "memory.limit_in_bytes", false},
+			[SWAP_LIMIT] = {CGROUP_MEMORY, "memory.memsw.limit_in_bytes", true},
+			[SWAPPINESS] = {CGROUP_MEMORY, "memory.swappiness", false},
+			[QUOTA] = {CGROUP_CPU, "cpu.cfs_quota_us", false},
+			[PERIOD] = {CGROUP_CPU, "cpu.cfs_period_us", false},
+			[PIDS] = {CGROUP_PIDS, "pids.max", false},
+		},
 	.values = v1_values,
 	.expect = v1_expect,
 	.enter = v1_enter,

@@ -42,24 +42,23 @@ v2_limit(const struct cgroup *g, const struct cgroup_limits *l, struct error *er
 	return r;
 }
 
-static int
-v2_values(const struct cgroup *g, struct cgroup_values *ret, struct error *err)
-{
-	char text[64], *end;
-	int r = cgroup_read_number(g->dir[0], "memory.max", &ret->memory, err);
+enum { LIMIT, SWAP_LIMIT, CPU, PIDS };
 
-	ret->version = 2;
-	ret->swap_counted = g->in->swap_counted;
-	if (r == 0 && g->in->swap_counted)
-		r = cgroup_read_number(g->dir[0], "memory.swap.max", &ret->swap, err);
+static int
+v2_values(char (*texts)[CGROUP_TEXT_MAX], struct cgroup_values *ret, struct error *err)
+{
+	char *end;
+	int r = cgroup_number(texts[LIMIT], "memory.max", &ret->memory, err);
+
+	if (r == 0 && ret->swap_counted)
+		r = cgroup_number(texts[SWAP_LIMIT], "memory.swap.max", &ret->swap, err);
 	if (r == 0)
-		r = cgroup_read(g->dir[0], "cpu.max", text, sizeof(text), err);
-	if (r == 0) {
-		ret->cpu_quota = strtoull(text, &end, 10);
-		ret->cpu_period = strtoull(end, NULL, 10);
-		r = cgroup_read_number(g->dir[0], "pids.max", &ret->pids, err);
-	}
-	return r;
+		r = cgroup_number(texts[PIDS], "pids.max", &ret->pids, err);
+	if (r < 0)
+		return r;
+	ret->cpu_quota = strtoull(texts[CPU], &end, 10);
+	ret->cpu_period = strtoull(end, NULL, 10);
+	return 0;
 }
 
 static void
@@ -162,6 +161,13 @@ const struct cgroup_ops cgroup_v2 = {
 	.version = 2,
 	.prepare = v2_prepare,
 	.limit = v2_limit,
+	.files =
+		{
+			[LIMIT] = {CGROUP_MEMORY, "memory.max", false},
+			[SWAP_LIMIT] = {CGROUP_MEMORY, "memory.swap.max", true},
+			[CPU] = {CGROUP_CPU, "cpu.max", false},
+			[PIDS] = {CGROUP_PIDS, "pids.max", false},
+		},
 	.values = v2_values,
 	.expect = v2_expect,
 	.enter = v2_enter,

@@ -132,7 +132,7 @@ look_at(const struct command_start *s, const char *file, struct sandbox_report *
 	if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0)
 		return errno;
 	if (fs.f_type == PROC_SUPER_MAGIC ||
-	    (st.st_dev == s->park->image_dev && st.st_ino == s->park->image_ino))
+	    (st.st_dev == s->park->base->image_dev && st.st_ino == s->park->base->image_ino))
 		r->refused = 1;
 	if (!S_ISREG(st.st_mode))
 		return EACCES;

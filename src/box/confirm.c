@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -81,23 +79,49 @@ confirm_status(const char *status, const struct confirm_ids *want, struct failur
 
 /* ---- /proc/PID/ns, uid_map, gid_map, cwd, root, fd ---- */
 
+static const char *const confirm_namespaces[PLAN_NAMESPACES] = {"user", "mnt", "pid",   "net",
+								 "ipc",	 "uts", "cgroup"};
+
 static int
-check_namespaces(int proc, struct failure *f)
+read_namespace(int proc, const char *name, char out[CONFIRM_NAMESPACE_MAX], struct failure *f)
 {
-	static const char *const names[PLAN_NAMESPACES] = {"user", "mnt", "pid",   "net",
-							   "ipc",  "uts", "cgroup"};
+	char path[16];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "ns/%s", name);
+	n = readlinkat(proc, path, out, CONFIRM_NAMESPACE_MAX - 1);
+	if (n < 0)
+		return failure_sys(f, R_INTERNAL, "confirm", -errno, "look at the %s namespace", name);
+	out[n] = '\0';
+	return 0;
+}
+
+int
+confirm_know_own(struct confirm_own *ret, struct failure *f)
+{
+	struct error err = {0};
+	CLEANUP(fd_closep) int proc = procfs_open(getpid(), &err);
+
+	if (proc < 0)
+		return failure_error(f, R_INTERNAL, "confirm", &err);
+	for (size_t i = 0; i < PLAN_NAMESPACES; i++)
+		if (read_namespace(proc, confirm_namespaces[i], ret->namespaces[i], f) < 0)
+			return f->code;
+	return 0;
+}
+
+/* "user:[4026531837]": a namespace's inode number is its name. */
+static int
+check_namespaces(int proc, const struct confirm_own *own, struct failure *f)
+{
+	char theirs[CONFIRM_NAMESPACE_MAX];
 
 	for (size_t i = 0; i < PLAN_NAMESPACES; i++) {
-		char theirs[16], ours[24];
-		struct stat a, b;
-
-		(void)snprintf(theirs, sizeof(theirs), "ns/%s", names[i]);
-		(void)snprintf(ours, sizeof(ours), "/proc/self/ns/%s", names[i]);
-		if (fstatat(proc, theirs, &a, 0) != 0 || stat(ours, &b) != 0)
-			return failure_sys(f, R_INTERNAL, "confirm", -errno,
-					   "look at the %s namespace", names[i]);
-		if (a.st_ino == b.st_ino && a.st_dev == b.st_dev)
-			return differs(f, names[i], "it shares this namespace with the box");
+		if (read_namespace(proc, confirm_namespaces[i], theirs, f) < 0)
+			return f->code;
+		if (strcmp(theirs, own->namespaces[i]) == 0)
+			return differs(f, confirm_namespaces[i],
+				       "it shares this namespace with the box");
 	}
 	return 0;
 }
@@ -138,22 +162,27 @@ static int
 check_descriptors(int proc, struct failure *f)
 {
 	CLEANUP(fd_closep) int fd = openat(proc, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_Alignas(struct dirent64) char entries[1024];
 	char info[512];
 	unsigned flags = 0, seen = 0;
-	const struct dirent *e;
 	const char *at;
 	size_t len;
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	ssize_t n;
 
-	if (d == NULL)
+	if (fd < 0)
 		return failure_sys(f, R_INTERNAL, "confirm", -errno, "list descriptors");
-	fd = -1;
-	while ((e = readdir(d)) != NULL)
-		if (e->d_name[0] != '.')
-			seen |= e->d_name[1] == '\0' && e->d_name[0] <= '3'
-					? 1u << (e->d_name[0] - '0')
-					: 1u << 31;
-	(void)closedir(d);
+	while ((n = getdents64(fd, entries, sizeof(entries))) > 0)
+		for (ssize_t i = 0; i < n;) {
+			const struct dirent64 *e = (const void *)(entries + i);
+
+			if (e->d_name[0] != '.')
+				seen |= e->d_name[1] == '\0' && e->d_name[0] <= '3'
+						? 1u << (e->d_name[0] - '0')
+						: 1u << 31;
+			i += e->d_reclen;
+		}
+	if (n < 0)
+		return failure_sys(f, R_INTERNAL, "confirm", -errno, "list descriptors");
 	if (seen != 0xf)
 		return differs(f, "descriptors", "others than 0, 1, 2 and the gate are open");
 	if (procfs_read(proc, "fdinfo/3", info, sizeof(info)) < 0 ||
@@ -345,59 +374,101 @@ check_cgroup(const struct confirm_in *in, int proc, char *text, struct cgroup_va
 }
 
 static int
-check_process(const struct confirm_in *in, int proc, char *text, struct failure *f)
+check_status(const struct confirm_in *in, int proc, char *text, struct failure *f)
 {
-	const struct confirm_ids ids = {.host_id = in->park->host_id,
+	const struct confirm_ids ids = {.host_id = in->park->spawn.host_id,
 					.init = in->init,
-					.filters = in->park->box_filters + 1};
-	char cwd[2 * PATH_BYTES_MAX];
+					.filters = in->park->base->box_filters + 1};
 	ssize_t n = procfs_read(proc, "status", text, TEXT_MAX);
 
 	if (n < 0)
 		return failure_sys(f, R_INTERNAL, "confirm", (int)n, "read its status");
-	if (confirm_status(text, &ids, f) < 0)
-		return f->code;
-	n = procfs_read(proc, "limits", text, TEXT_MAX);
+	return confirm_status(text, &ids, f);
+}
+
+static int
+check_limits(const struct confirm_in *in, int proc, char *text, struct failure *f)
+{
+	ssize_t n = procfs_read(proc, "limits", text, TEXT_MAX);
+
 	if (n < 0)
 		return failure_sys(f, R_INTERNAL, "confirm", (int)n, "read its limits");
+	return confirm_limits(text, in->plan, f);
+}
+
+static int
+check_places(const struct confirm_in *in, int proc, struct failure *f)
+{
+	char cwd[PATH_BYTES_MAX];
+
 	(void)snprintf(cwd, sizeof(cwd), "%.*s", PATH_BYTES_MAX - 1, in->report->cwd);
 	if (!path_is_beneath(cwd, plan_workspace_at(in->plan)))
 		return differs(f, "cwd", "it is not in the workspace");
-	if (confirm_limits(text, in->plan, f) < 0 || check_namespaces(proc, f) < 0 ||
-	    check_maps(proc, in->park->host_id, f) < 0 || check_descriptors(proc, f) < 0 ||
-	    link_is(proc, "root", "/", f) < 0 || link_is(proc, "cwd", cwd, f) < 0)
+	if (link_is(proc, "root", "/", f) < 0 || link_is(proc, "cwd", cwd, f) < 0)
 		return f->code;
 	return 0;
 }
 
+static int
+check_mounts(const struct confirm_in *in, int proc, char *text, struct sandbox_facts *facts,
+	     struct failure *f)
+{
+	ssize_t n = procfs_read(proc, "mountinfo", text, TEXT_MAX);
+
+	if (n < 0)
+		return failure_sys(f, R_INTERNAL, "confirm", (int)n, "read its mounts");
+	return confirm_mounts(text, in->park->root, in->plan, &facts->mounts, facts->mounts_digest,
+			      f);
+}
+
+static char confirm_text[TEXT_MAX];
+
 int
 confirm(const struct confirm_in *in, struct sandbox_facts *ret_facts, struct failure *f)
 {
-	static char text[TEXT_MAX];
-	struct sandbox_facts facts = {.landlock_abi = in->park->landlock_abi,
-				      .host_id = in->park->host_id,
-				      .filters = in->park->box_filters + 1};
+	struct sandbox_facts facts = {.landlock_abi = in->park->base->landlock_abi,
+				      .host_id = in->park->spawn.host_id,
+				      .filters = in->park->base->box_filters + 1};
 	const struct filter *filter =
-		&in->park->filters[(in->plan->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE
-									 : FILTER_PLAIN];
+		&in->park->base->filters[(in->plan->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE
+									       : FILTER_PLAIN];
 	struct error err = {0};
 	CLEANUP(fd_closep) int proc = procfs_open(in->command, &err);
-	ssize_t n;
 
 	if (proc < 0)
 		return failure_error(f, R_INTERNAL, "confirm", &err);
-	if (check_attempts(in->report, f) < 0 || check_process(in, proc, text, f) < 0)
-		return f->code;
-	n = procfs_read(proc, "mountinfo", text, sizeof(text));
-	if (n < 0)
-		return failure_sys(f, R_INTERNAL, "confirm", (int)n, "read its mounts");
-	if (confirm_mounts(text, in->park->root, in->plan, &facts.mounts, facts.mounts_digest, f) < 0)
-		return f->code;
-	if (check_cgroup(in, proc, text, &facts.cgroup, f) < 0)
+	if (check_attempts(in->report, f) < 0 || check_status(in, proc, confirm_text, f) < 0 ||
+	    check_limits(in, proc, confirm_text, f) < 0 ||
+	    check_namespaces(proc, in->own, f) < 0 ||
+	    check_maps(proc, in->park->spawn.host_id, f) < 0 || check_descriptors(proc, f) < 0 ||
+	    check_places(in, proc, f) < 0 || check_mounts(in, proc, confirm_text, &facts, f) < 0 ||
+	    check_cgroup(in, proc, confirm_text, &facts.cgroup, f) < 0)
 		return f->code;
 	memcpy(facts.filter_digest, filter->digest, sizeof(facts.filter_digest));
 	memcpy(facts.landlock_digest, in->report->landlock_digest, sizeof(facts.landlock_digest));
 	sha256_of(in->plan, in->plan->size, facts.plan_digest);
 	*ret_facts = facts;
 	return 0;
+}
+
+void
+confirm_rehearse(const struct confirm_in *in)
+{
+	struct sandbox_facts facts = {0};
+	struct failure none[8] = {0};
+	struct error err = {0};
+	CLEANUP(fd_closep) int proc = procfs_open(in->command, &err);
+
+	if (proc < 0)
+		return;
+	(void)check_attempts(in->report, &none[0]);
+	(void)check_status(in, proc, confirm_text, &none[1]);
+	(void)check_limits(in, proc, confirm_text, &none[2]);
+	(void)check_namespaces(proc, in->own, &none[3]);
+	(void)check_maps(proc, in->park->spawn.host_id, &none[4]);
+	(void)check_descriptors(proc, &none[5]);
+	(void)check_places(in, proc, &none[6]);
+	(void)check_mounts(in, proc, confirm_text, &facts, &none[7]);
+	(void)check_cgroup(in, proc, confirm_text, &facts.cgroup, &none[0]);
+	sha256_of(in->plan, PLAN_FIXED, facts.plan_digest);
 }

@@ -15,7 +15,15 @@
 #include "box/failure.h"
 #include "box/sandbox.h"
 
+#define CONFIRM_NAMESPACE_MAX 32
+/* The caller's own namespaces, which a command may not be in. */
+struct confirm_own {
+	char namespaces[PLAN_NAMESPACES][CONFIRM_NAMESPACE_MAX];
+};
+int confirm_know_own(struct confirm_own *ret, struct failure *f) MUST_CHECK;
+
 struct confirm_in {
+	const struct confirm_own *own;
 	const struct sandbox_park *park;
 	const struct plan *plan;
 	const struct cgroup *cgroup;
@@ -26,6 +34,12 @@ struct confirm_in {
 /* Fills RET_FACTS; else F has the step and what differs. */
 int confirm(const struct confirm_in *in, struct sandbox_facts *ret_facts, struct failure *f)
 	MUST_CHECK;
+
+/*
+ * Go through all of it once when nobody waits, on whatever process IN names, without regard to what is
+ * found: a process that was just forked pays for each page of memory and of program it uses first.
+ */
+void confirm_rehearse(const struct confirm_in *in);
 
 /* Pure parts. */
 struct confirm_ids {

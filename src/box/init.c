@@ -28,6 +28,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -115,7 +116,7 @@ static int
 set_up_namespaces(struct init *in)
 {
 	/* On v2 the cgroup namespace was made before the move into the cgroup: once more, from inside. */
-	if (in->park->cgroups->ops->version == 2 && unshare(CLONE_NEWCGROUP) != 0)
+	if (in->park->base->cgroups->ops->version == 2 && unshare(CLONE_NEWCGROUP) != 0)
 		return FAIL(in, "cgroup", "make a cgroup namespace");
 	if (sethostname("loom", 4) != 0 || setdomainname("", 0) != 0)
 		return FAIL(in, "hostname", "set the host name");
@@ -160,8 +161,8 @@ make_root(struct init *in)
 	if (mount("devpts", ROOT_DIR "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
 		  "newinstance,ptmxmode=0666,mode=0600") != 0)
 		return FAIL(in, "devpts", "mount a devpts");
-	in->tmp_bytes = in->park->tmp_bytes;
-	in->shm_bytes = in->park->shm_bytes;
+	in->tmp_bytes = in->park->spawn.tmp_bytes;
+	in->shm_bytes = in->park->spawn.shm_bytes;
 	if (mount_tmpfs(in, ROOT_DIR "/dev/shm", in->shm_bytes, "mode=1777", 0) < 0 ||
 	    mount_tmpfs(in, ROOT_DIR "/tmp", in->tmp_bytes, "mode=1777", 0) < 0)
 		return in->failure.code;
@@ -200,7 +201,7 @@ prepare(struct init *in)
 {
 	sigset_t chld;
 
-	in->ruleset = landlock_rules(in->park->landlock_abi, in->landlock_digest);
+	in->ruleset = landlock_rules(in->park->base->landlock_abi, in->landlock_digest);
 	if (in->ruleset < 0)
 		return failure_sys(&in->failure, R_CAPABILITY_UNAVAILABLE, "landlock", in->ruleset,
 				   "make the Landlock rules");
@@ -217,7 +218,7 @@ prepare(struct init *in)
 static void
 park(struct init *in)
 {
-	struct sandbox_ready ready = {.type = SANDBOX_READY, .landlock_abi = in->park->landlock_abi};
+	struct sandbox_ready ready = {.type = SANDBOX_READY, .landlock_abi = in->park->base->landlock_abi};
 
 	if (take_ids(in) < 0 || set_up_namespaces(in) < 0 || make_root(in) < 0 ||
 	    give_up_early(in) < 0 || prepare(in) < 0)
@@ -341,7 +342,7 @@ give_up(struct init *in)
 	const struct plan *p = &in->message.plan;
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
-	int r = landlock_workspace(in->ruleset, in->park->landlock_abi, plan_workspace_at(p),
+	int r = landlock_workspace(in->ruleset, in->park->base->landlock_abi, plan_workspace_at(p),
 				   p->mode == WORKSPACE_READ_ONLY, in->landlock_digest);
 
 	if (r == 0)
@@ -352,7 +353,7 @@ give_up(struct init *in)
 	if (syscall(__NR_capset, &head, none) != 0)
 		return FAIL(in, "capabilities", "drop all capabilities");
 	r = filter_install(
-		&in->park->filters[(p->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE : FILTER_PLAIN]);
+		&in->park->base->filters[(p->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE : FILTER_PLAIN]);
 	if (r < 0)
 		return failure_sys(&in->failure, R_CAPABILITY_UNAVAILABLE, "seccomp", r,
 				   "install the filter");
@@ -453,22 +454,45 @@ start_command(struct init *in)
 
 /* ---- afterwards ---- */
 
+static uint64_t
+cpu_of_children(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_CHILDREN, &u) != 0)
+		return 0;
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/*
+ * The command has ended. Orphans are our children, so if there is no child there is nobody, and it
+ * is over at once; else the kernel kills them as we go, and the keeper waits for that.
+ */
+static void NORETURN
+end(struct init *in, int status)
+{
+	struct sandbox_ended ended = {.type = SANDBOX_ENDED, .status = status};
+
+	while (waitpid(-1, &status, WNOHANG | __WALL) > 0)
+		;
+	ended.alone = waitpid(-1, &status, WNOHANG | __WALL) < 0 && errno == ECHILD;
+	ended.cpu_us = cpu_of_children();
+	(void)!sandbox_send(in->start->control, &ended, sizeof(ended), NULL, 0);
+	_exit(0);
+}
+
 static void
 reap(struct init *in)
 {
 	struct signalfd_siginfo seen;
-	struct sandbox_ended ended = {.type = SANDBOX_ENDED};
 	int status;
 	pid_t pid;
 
 	(void)!read(in->signals, &seen, sizeof(seen));
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
-		if (pid != in->command)
-			continue;
-		ended.status = status;
-		(void)!sandbox_send(in->start->control, &ended, sizeof(ended), NULL, 0);
-		_exit(0);
-	}
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+		if (pid == in->command)
+			end(in, status);
 }
 
 static void

@@ -60,6 +60,7 @@ work_in_child(struct job *j, job_work work, pid_t parent)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	channel_close(&j->box->loomd);
 	channel_close(&j->box->authority);
+	fd_close(j->box->nursery.channel);
 	work(j->arg, j->answer->data);
 	j->answer->answered = true;
 	_exit(0);

@@ -3,7 +3,8 @@
  * asks for it, the parent of the sandbox's init, and the one that looks at the command from outside
  * before it lets it go. Afterwards it carries bytes.
  *
- * It dies with the box, and init dies with it. It holds no key: the page was wiped by the fork.
+ * It dies with the nursery, which dies with the box, and init dies with it. It holds no key: that
+ * page was wiped by the fork.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -40,6 +40,7 @@
 struct keeper {
 	const struct sandbox_park *park;
 	struct failure failure;
+	struct confirm_own own;
 	struct cgroup cgroup;
 	pid_t init;
 	int init_pidfd;
@@ -51,8 +52,9 @@ struct keeper {
 	int landlock_abi;
 	uint8_t landlock_digest[32]; /* before the workspace's rule */
 	int client[3];
-	bool ended;              /* init told how the command ended */
-	int32_t status;
+	bool told_started;
+	struct sandbox_started started;
+	struct sandbox_ended ended; /* type 0: init did not tell yet */
 	struct sandbox_plan message;
 };
 
@@ -71,25 +73,13 @@ give_up(struct keeper *k)
 
 /* ---- parking ---- */
 
-/* Of the box's descriptors it keeps what it works with, and the two locks (cgroup.h, idrange.h). */
-static void
-keep_descriptors(const struct sandbox_park *p)
-{
-	int keep[4 + CGROUP_CONTROLLERS] = {p->box, p->root->ns, p->host_ns, p->id_lock};
-	size_t n = 4;
-
-	for (uint32_t i = 0; i < p->cgroups->n; i++)
-		keep[n++] = p->cgroups->top[i];
-	sandbox_keep_only(keep, n);
-}
-
 static void
 become_a_process_of_its_own(struct keeper *k)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL}, ign = {.sa_handler = SIG_IGN};
 	sigset_t none;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != k->park->box_pid)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != k->park->parent)
 		_exit(1);
 	(void)prctl(PR_SET_NAME, "loom-keeper", 0, 0, 0);
 	for (int s = 1; s < NSIG; s++)
@@ -100,14 +90,25 @@ become_a_process_of_its_own(struct keeper *k)
 	(void)setsid();
 }
 
+/* So that the box can end us from here on. */
+static void
+tell_born(struct keeper *k)
+{
+	const struct sandbox_born born = {.type = SANDBOX_BORN};
+	CLEANUP(fd_closep) int self = (int)syscall(__NR_pidfd_open, getpid(), 0);
+
+	if (self < 0 || sandbox_send(k->park->box, &born, sizeof(born), &self, 1) < 0)
+		_exit(1);
+}
+
 static int
 enter_cgroups(struct keeper *k)
 {
 	struct error err = {0};
 
-	if (cgroup_make(k->park->cgroups, k->park->number, &k->cgroup, &err) < 0 ||
-	    (k->park->limits.memory != 0 &&
-	     cgroup_limit(&k->cgroup, &k->park->limits, &err) < 0) ||
+	if (cgroup_make(k->park->base->cgroups, k->park->spawn.number, &k->cgroup, &err) < 0 ||
+	    (k->park->spawn.limits.memory != 0 &&
+	     cgroup_limit(&k->cgroup, &k->park->spawn.limits, &err) < 0) ||
 	    cgroup_enter(&k->cgroup, &err) < 0)
 		return failure_error(&k->failure, R_CAPABILITY_UNAVAILABLE, "cgroup", &err);
 	return 0;
@@ -191,7 +192,7 @@ write_map(struct keeper *k, int proc, const char *file)
 {
 	CLEANUP(fd_closep) int fd = openat(proc, file, O_WRONLY | O_CLOEXEC);
 	char map[48];
-	int n = snprintf(map, sizeof(map), "%u %u 1\n", PLAN_INSIDE_ID, k->park->host_id);
+	int n = snprintf(map, sizeof(map), "%u %u 1\n", PLAN_INSIDE_ID, k->park->spawn.host_id);
 
 	if (fd < 0 || write(fd, map, (size_t)n) != n)
 		return FAIL(k, "ids", "write %s", file);
@@ -271,10 +272,26 @@ make_idmap(struct keeper *k, uint32_t uid, uint32_t gid)
 	struct error err = {0};
 
 	fd_closep(&k->idmap);
-	k->idmap = mounts_userns(uid, gid, k->park->host_id, &err);
+	k->idmap = mounts_userns(uid, gid, k->park->spawn.host_id, &err);
 	if (k->idmap < 0)
 		return failure_error(&k->failure, R_CAPABILITY_UNAVAILABLE, "idmap", &err);
 	return 0;
+}
+
+/* See confirm.h. Init stands in for the command, and an empty plan for the plan. */
+static void
+rehearse(struct keeper *k)
+{
+	static struct sandbox_report report;
+	const struct confirm_in in = {.own = &k->own,
+				      .park = k->park,
+				      .plan = &k->message.plan,
+				      .cgroup = &k->cgroup,
+				      .report = &report,
+				      .init = k->init,
+				      .command = k->init};
+
+	confirm_rehearse(&in);
 }
 
 static void
@@ -284,7 +301,7 @@ park(struct keeper *k)
 	struct sandbox_parked parked = {.type = SANDBOX_PARKED};
 
 	become_a_process_of_its_own(k);
-	keep_descriptors(k->park);
+	tell_born(k);
 	if (enter_cgroups(k) < 0 || make_channels(k, &start) < 0)
 		give_up(k);
 	/* Init is born with the root of the template; the client's descriptors are the host's. */
@@ -299,15 +316,19 @@ park(struct keeper *k)
 	fd_close(start.in);
 	fd_close(start.out);
 	fd_close(start.err);
-	if (setns(k->park->host_ns, CLONE_NEWNS) != 0) {
+	if (setns(k->park->base->host_ns, CLONE_NEWNS) != 0) {
 		(void)FAIL(k, "namespaces", "return to the host's mount namespace");
 		give_up(k);
 	}
-	if (set_up_init(k) < 0 || make_idmap(k, k->park->owner_uid, k->park->owner_gid) < 0 ||
+	if (set_up_init(k) < 0 || make_idmap(k, k->park->spawn.owner_uid, k->park->spawn.owner_gid) < 0 ||
 	    wait_ready(k) < 0)
 		give_up(k);
+	if (confirm_know_own(&k->own, &k->failure) < 0)
+		give_up(k);
+	if (!k->park->spawn.awaited)
+		rehearse(k);
 	fd_close(k->park->root->ns);
-	fd_close(k->park->host_ns);
+	fd_close(k->park->base->host_ns);
 	parked.init_pid = k->init;
 	if (sandbox_send(k->park->box, &parked, sizeof(parked), &k->init_pidfd, 1) < 0)
 		_exit(1);
@@ -399,7 +420,7 @@ pass_plan(struct keeper *k, int fds[PLAN_FDS_MAX])
 	struct error err = {0};
 
 	sandbox_optional(p, fds + PLAN_FD_ENV, &env, &session);
-	if (p->owner_uid != k->park->owner_uid || p->owner_gid != k->park->owner_gid)
+	if (p->owner_uid != k->park->spawn.owner_uid || p->owner_gid != k->park->spawn.owner_gid)
 		if (make_idmap(k, p->owner_uid, p->owner_gid) < 0)
 			return k->failure.code;
 	workspace = clone_workspace(k, fds[PLAN_FD_WORKSPACE]);
@@ -475,7 +496,8 @@ static int
 check(struct keeper *k, const struct sandbox_report *report, pid_t command,
       struct sandbox_facts *facts)
 {
-	const struct confirm_in in = {.park = k->park,
+	const struct confirm_in in = {.own = &k->own,
+				      .park = k->park,
 				      .plan = &k->message.plan,
 				      .cgroup = &k->cgroup,
 				      .report = report,
@@ -502,11 +524,11 @@ drop_privileges(void)
 		_exit(1);
 }
 
+/* Up to the open gate. What has to be told is told when the command is on its way. */
 static void
 start(struct keeper *k, int fds[PLAN_FDS_MAX])
 {
 	static struct sandbox_report report;
-	static struct sandbox_started started;
 	const uint32_t open_gate = SANDBOX_OPEN;
 	struct error err = {0};
 	pid_t command = 0;
@@ -519,13 +541,11 @@ start(struct keeper *k, int fds[PLAN_FDS_MAX])
 		(void)failure_error(&k->failure, R_CAPABILITY_UNAVAILABLE, "cgroup", &err);
 		give_up(k);
 	}
-	started.type = SANDBOX_STARTED;
-	if (wait_report(k, &report, &command) < 0 || check(k, &report, command, &started.facts) < 0)
+	if (wait_report(k, &report, &command) < 0 ||
+	    check(k, &report, command, &k->started.facts) < 0)
 		give_up(k);
 	if (sandbox_send(k->gate, &open_gate, sizeof(open_gate), NULL, 0) < 0)
 		_exit(1);
-	(void)!sandbox_send(k->park->box, &started, sizeof(started), NULL, 0);
-	drop_privileges();
 }
 
 /* ---- while it runs ---- */
@@ -554,7 +574,7 @@ hear_box(struct keeper *k)
 static void
 hear_end(struct keeper *k)
 {
-	union init_message m;
+	union init_message m = {0};
 	int fd;
 
 	if (hear_init(k, &m, &fd) == 0) {
@@ -562,10 +582,19 @@ hear_end(struct keeper *k)
 		return;
 	}
 	fd_close(fd);
-	if (m.type == SANDBOX_ENDED) {
-		k->ended = true;
-		k->status = m.ended.status;
-	}
+	if (m.type == SANDBOX_ENDED)
+		k->ended = m.ended;
+}
+
+static void
+tell_started(struct keeper *k)
+{
+	if (k->told_started)
+		return;
+	k->told_started = true;
+	k->started.type = SANDBOX_STARTED;
+	(void)!sandbox_send(k->park->box, &k->started, sizeof(k->started), NULL, 0);
+	drop_privileges();
 }
 
 /* The command says nothing here when its execve worked: the end of the stream is the good news. */
@@ -579,14 +608,19 @@ hear_gate(struct keeper *k, int32_t *exec_errno)
 		*exec_errno = failed.error;
 	if (n <= 0)
 		fd_closep(&k->gate);
+	tell_started(k);
 }
 
+/*
+ * Until the session is over: its init has gone, or said that nobody but itself is left; and all that
+ * was said has been delivered.
+ */
 static void
 carry(struct keeper *k, struct relay *relay, int32_t *exec_errno)
 {
 	bool alive = true;
 
-	while (alive || !relay_finished(relay)) {
+	while ((alive && !k->ended.alone) || !relay_finished(relay)) {
 		struct pollfd p[4 + RELAY_POLLS] = {
 			{.fd = k->park->box, .events = POLLIN},
 			{.fd = alive ? k->init_pidfd : -1, .events = POLLIN},
@@ -613,21 +647,20 @@ static void
 finish(struct keeper *k, struct relay *relay, int32_t exec_errno)
 {
 	static struct sandbox_done done;
-	struct rusage usage;
-	int status;
 
-	while (wait4(k->init, &status, 0, &usage) < 0 && errno == EINTR)
-		;
+	tell_started(k);
 	done.type = SANDBOX_DONE;
 	done.exec_errno = exec_errno;
-	done.ended = k->ended;
-	done.status = k->status;
+	done.ended = k->ended.type == SANDBOX_ENDED;
+	done.status = k->ended.status;
+	done.cpu_us = k->ended.cpu_us;
 	cgroup_usage(&k->cgroup, &done.usage);
-	done.cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-		      (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 	relay_stream(&relay->out, &done.out);
 	relay_stream(&relay->err, &done.err);
 	(void)!sandbox_send(k->park->box, &done, sizeof(done), NULL, 0);
+	/* The end of our channel tells the box that nothing is left, so it is the last thing. */
+	while (waitpid(k->init, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 void

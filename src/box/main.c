@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -68,9 +69,9 @@ know_oneself(struct box *b, struct error *err)
 	    (at = procfs_field(text, "Seccomp_filters", &len)) == NULL)
 		return error_set(err, -EOPNOTSUPP,
 				 "/proc does not tell about this process; is it mounted?");
-	b->image_dev = st.st_dev;
-	b->image_ino = st.st_ino;
-	b->own_filters = (uint32_t)strtoul(at, NULL, 10);
+	b->base.image_dev = st.st_dev;
+	b->base.image_ino = st.st_ino;
+	b->base.box_filters = (uint32_t)strtoul(at, NULL, 10);
 	return 0;
 }
 
@@ -94,8 +95,8 @@ find_capabilities(struct box *b)
 	struct failure *f = &b->unavailable;
 	struct error err = {0};
 
-	b->landlock_abi = landlock_abi();
-	if (b->landlock_abi < LANDLOCK_ABI_MIN)
+	b->base.landlock_abi = landlock_abi();
+	if (b->base.landlock_abi < LANDLOCK_ABI_MIN)
 		(void)failure_set(f, R_RUNTIME_UNAVAILABLE, "landlock", -EOPNOTSUPP,
 				  "Landlock is not there, or older than ABI %d (Linux 5.19); is it in "
 				  "the kernel's lsm= list?",
@@ -130,8 +131,16 @@ start(struct box *b, struct error *err)
 	if (r < 0)
 		return r;
 	find_capabilities(b);
-	if (b->unavailable.code == 0)
+	if (b->unavailable.code == 0) {
 		(void)cgroups_sweep(&b->cgroups);
+		b->base.cgroups = &b->cgroups;
+		b->base.filters = b->filters;
+		b->base.host_ns = b->host_ns;
+		b->base.id_lock = b->ids.lock;
+		r = nursery_start(&b->nursery, &b->base, err);
+		if (r < 0)
+			return r;
+	}
 	if (store_recover(b->sessions, clock_wall_ms(), &recovered, &store_err) < 0)
 		log_warning("%s", store_err.text);
 	return packet_init(&b->packet, err);
@@ -174,6 +183,16 @@ on_loomd(sd_event_source *source, int fd, uint32_t events, void *userdata)
 		log_error("loomd: %s", err.text);
 	packet_clear(&b->packet);
 	return sd_event_exit(b->event, r < 0 ? 1 : 0);
+}
+
+/* It never says anything; its end is ours. */
+static int
+on_nursery(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct box *b = userdata;
+
+	log_error("the nursery died");
+	return sd_event_exit(b->event, 1);
 }
 
 static bool
@@ -221,6 +240,8 @@ make_loop(struct box *b, struct error *err)
 	(void)sigprocmask(SIG_BLOCK, &chld, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = sd_event_new(&b->event);
+	if (r >= 0 && b->nursery.channel >= 0)
+		r = sd_event_add_io(b->event, NULL, b->nursery.channel, EPOLLIN, on_nursery, b);
 	if (r >= 0)
 		r = sd_event_add_io(b->event, NULL, b->authority.fd, EPOLLIN, on_authority, b);
 	if (r >= 0)
@@ -246,6 +267,7 @@ serve(struct box *b, struct error *err)
 	r = sd_event_loop(b->event);
 	runs_fini(b);
 	pool_fini(b);
+	nursery_close(&b->nursery);
 	cgroups_close(&b->cgroups);
 	return r < 0 ? error_sys(err, r, "the loop") : r;
 }
@@ -289,13 +311,15 @@ main(int argc, char **argv)
 		fatal("Loom runs sandboxes as root only; running as an ordinary user is not there yet");
 	if (image_enter(&err) < 0)
 		fatal("%s", err.text);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
-	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
-		fatal("tie the box to loomd, and inits to the box: %m");
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+		fatal("tie the box to loomd: %m");
+	/* What a request needs stays where it is; giving it back and asking again costs page faults. */
+	(void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	(void)mallopt(M_MMAP_THRESHOLD, 16 << 20);
 	(void)prctl(PR_SET_NAME, "loom-box", 0, 0, 0);
 	(void)close_range(INHERIT_END, ~0u, 0);
 	b.sessions = INHERIT_STATE;
-	b.host_ns = -1;
+	b.host_ns = b.nursery.channel = -1;
 	idrange_init(&b.ids);
 	cgroups_init(&b.cgroups);
 	channel_init(&b.loomd, INHERIT_LOOMD, P_BOX, P_LOOMD, S_OPEN);

@@ -2,8 +2,8 @@
  * Two kinds. Fixed ones are in a table. Homes come from /etc/passwd, read as a file: no name service
  * is asked by a process of root's. The places that exist are opened once and kept as device and inode,
  * each with the chain of directories above it for the question of what contains it; the table is made
- * anew when /etc/passwd changed or after a minute. What lies in a home (keys, credentials) is looked
- * up at each question, since it can appear any time.
+ * anew when /etc/passwd changed or after a minute. What lies in a home (keys, credentials) is in it too,
+ * and is looked up once more when a workspace lies in that home, since it can appear any time.
  *
  * A workspace is then judged by walking ".." from its descriptor to the root.
  */
@@ -17,13 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 
-#define PLACES_MAX 4096
+#define PLACES_MAX 65536
+#define AUTOFS_MAGIC 0x0187
 #define PLACES_REFRESH_MS 60000
 #define WALK_MAX 4096           /* levels above a workspace; the kernel's paths end there */
 #define WHY_MAX 256
@@ -171,38 +173,48 @@ containers_add(struct places *p, int fd, size_t place, struct error *err)
 	return n < 0 ? n : r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 
-/* FD is the place; not there (or not reachable) is not forbidden. */
 static int
-place_add(struct places *p, int fd, const char *name, unsigned int rules, struct error *err)
+place_add(struct places *p, const struct stat *st, const char *name, unsigned int rules,
+	  struct error *err)
 {
 	struct place *places;
-	struct stat st;
 
 	if (p->n >= PLACES_MAX)
 		return error_set(err, -E2BIG, "too many homes in /etc/passwd");
-	if (fstat(fd, &st) != 0)
-		return error_sys(err, -errno, "fstat %s", name);
 	places = realloc(p->places, (p->n + 1) * sizeof(*places));
 	if (places == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
 	p->places = places;
-	places[p->n] = (struct place){.at = object_of(&st), .rules = rules};
+	places[p->n] = (struct place){.at = object_of(st), .rules = rules};
 	(void)snprintf(places[p->n].name, sizeof(places[p->n].name), "%s", name);
 	p->n++;
-	return (rules & PLACE_CONTAINS) != 0 ? containers_add(p, fd, p->n - 1, err) : 0;
+	return 0;
 }
 
+/*
+ * The directory at PATH; not there (or not reachable) is not forbidden. O_PATH, so that nothing is
+ * mounted for the look. *RET_FD (may be NULL) is it, or -1.
+ */
 static int
 place_add_path(struct places *p, const char *path, const char *name, unsigned int rules,
-	       struct error *err)
+	       int *ret_fd, struct error *err)
 {
 	CLEANUP(fd_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	int r;
 
+	if (ret_fd != NULL)
+		*ret_fd = -1;
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES))
 		return 0;
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) != 0)
 		return error_sys(err, -errno, "open %s", path);
-	return place_add(p, fd, name, rules, err);
+	r = place_add(p, &st, name, rules, err);
+	if (r == 0 && (rules & PLACE_CONTAINS) != 0)
+		r = containers_add(p, fd, p->n - 1, err);
+	if (r == 0 && ret_fd != NULL)
+		*ret_fd = TAKE_FD(fd);
+	return r;
 }
 
 /* Homes of people and of root. Those of services are mostly no homes (/bin, /var/www, /nonexistent). */
@@ -211,6 +223,40 @@ is_home(const struct passwd *pw)
 {
 	return (pw->pw_uid == 0 || pw->pw_uid >= 1000) && pw->pw_uid != 65534 &&
 	       path_absolute_check(pw->pw_dir, NULL) == 0 && strcmp(pw->pw_dir, "/") != 0;
+}
+
+/* What is in a home by now, as objects: a bind mount of it is it as well. */
+static int
+secrets_add(struct places *p, int home, const char *whose, struct error *err)
+{
+	struct statfs sfs;
+	int r = 0;
+
+	/* Looking into a home that is not mounted yet would mount it. */
+	if (fstatfs(home, &sfs) != 0 || sfs.f_type == AUTOFS_MAGIC)
+		return 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(home_secrets); i++) {
+		struct stat st;
+		char name[96];
+
+		if (fstatat(home, home_secrets[i], &st, AT_NO_AUTOMOUNT) != 0)
+			continue;
+		(void)snprintf(name, sizeof(name), "%s in %.60s", home_secrets[i], whose);
+		r = place_add(p, &st, name, PLACE_ITSELF | PLACE_BENEATH, err);
+	}
+	return r;
+}
+
+static int
+home_add(struct places *p, const char *path, const char *user, struct error *err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	char whose[96];
+	int r;
+
+	(void)snprintf(whose, sizeof(whose), "the home of %.64s", user);
+	r = place_add_path(p, path, whose, PLACE_ITSELF | PLACE_CONTAINS | PLACE_HOME, &fd, err);
+	return r < 0 || fd < 0 ? r : secrets_add(p, fd, whose, err);
 }
 
 static int
@@ -222,17 +268,10 @@ homes_add(struct places *p, struct error *err)
 
 	/* Without it there are no people. Root's home is one all the same. */
 	if (f == NULL)
-		return place_add_path(p, "/root", "the home of root",
-				      PLACE_ITSELF | PLACE_CONTAINS | PLACE_HOME, err);
-	while (r == 0 && (pw = fgetpwent(f)) != NULL) {
-		char name[96];
-
-		if (!is_home(pw))
-			continue;
-		(void)snprintf(name, sizeof(name), "the home of %.64s", pw->pw_name);
-		r = place_add_path(p, pw->pw_dir, name, PLACE_ITSELF | PLACE_CONTAINS | PLACE_HOME,
-				   err);
-	}
+		return home_add(p, "/root", "root", err);
+	while (r == 0 && (pw = fgetpwent(f)) != NULL)
+		if (is_home(pw))
+			r = home_add(p, pw->pw_dir, pw->pw_name, err);
 	(void)fclose(f);
 	return r;
 }
@@ -252,7 +291,7 @@ places_make(struct places *p, struct error *err)
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed_places); i++)
 		r = place_add_path(p, fixed_places[i].path, fixed_places[i].path,
-				   fixed_places[i].rules, err);
+				   fixed_places[i].rules, NULL, err);
 	return r < 0 ? r : homes_add(p, err);
 }
 
@@ -278,6 +317,12 @@ places_refresh(struct error *err)
 	known = fresh;
 	fresh = (struct places){0};
 	return 0;
+}
+
+void
+places_forget(void)
+{
+	places_fini(&known);
 }
 
 static const char *

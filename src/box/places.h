@@ -19,5 +19,7 @@
  */
 int places_judge(int fd, const int *ours, size_t n_ours, const char **ret_why, struct error *err)
 	MUST_CHECK;
+/* Make the table anew at the next question. */
+void places_forget(void);
 
 #endif

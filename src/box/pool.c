@@ -1,18 +1,18 @@
 /*
- * A sandbox's life as the box sees it: forked, parked, used, told how it ended, reaped, cgroups
- * removed. Everything a keeper needs is in memory when it is forked; afterwards box and keeper only
- * exchange packets. A keeper that breaks the protocol, or dies, is a failure of its run.
+ * A sandbox's life as the box sees it: ordered from the nursery, parked, used, told how it ended, gone, cgroups
+ * removed. Box and keeper only exchange packets; a keeper's channel closes when it is gone, and it
+ * goes last. A keeper that breaks the protocol, or dies, is a failure of its run.
  */
 #include "box/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -30,19 +30,16 @@ kill_pidfd(int pidfd)
 		(void)syscall(__NR_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
-/*
- * The keeper has gone. An init that it did not reap is ours now (the box is a subreaper), and dying;
- * when it is dead, so is everything in its PID namespace.
- */
+/* Kill it and wait until it is dead; for what is about to be, or must be, over. */
 static void
-reap_init(int init_pidfd)
+see_end_of(int pidfd)
 {
-	siginfo_t info;
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
 
-	if (init_pidfd < 0)
+	if (pidfd < 0)
 		return;
-	kill_pidfd(init_pidfd);
-	while (waitid(P_PIDFD, (id_t)init_pidfd, &info, WEXITED) < 0 && errno == EINTR)
+	kill_pidfd(pidfd);
+	while (poll(&p, 1, POOL_END_MS) < 0 && errno == EINTR)
 		;
 }
 
@@ -156,7 +153,6 @@ sandbox_free(struct sandbox *s)
 			break;
 		}
 	sd_event_source_disable_unref(s->io);
-	sd_event_source_disable_unref(s->exit);
 	sd_event_source_disable_unref(s->deadline);
 	fd_closep(&s->channel);
 	fd_closep(&s->keeper_pidfd);
@@ -179,27 +175,25 @@ fail_run(struct sandbox *s, enum reason reason, const char *step, int code, cons
 	run_failed(s->run, &f);
 }
 
-/* The keeper is gone: nothing of the sandbox lives any more, or will within the moment. */
-static int
-on_exit_of_keeper(sd_event_source *source, int fd, uint32_t events, void *userdata)
+/* The keeper is gone; when its init is, nothing of the sandbox lives any more. */
+static void
+keeper_gone(struct sandbox *s)
 {
-	struct sandbox *s = userdata;
 	struct box *b = s->box;
 	uint64_t number = s->park.number;
 
-	while (waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR)
-		;
-	reap_init(s->init_pidfd);
+	see_end_of(s->keeper_pidfd);
+	see_end_of(s->init_pidfd);
 	fail_run(s, R_INTERNAL, "keeper", -EPIPE, "the keeper of the sandbox died");
 	sandbox_free(s);
 	remove_cgroup(b, number);
-	return 0;
 }
 
 /* ---- what a keeper says ---- */
 
 union keeper_message {
 	uint32_t type;
+	struct sandbox_born born;
 	struct sandbox_parked parked;
 	struct sandbox_started started;
 	struct sandbox_done done;
@@ -237,6 +231,10 @@ say_parked(struct sandbox *s, int init_pidfd)
 static bool
 dispatch(struct sandbox *s, union keeper_message *m, size_t len, int *fd)
 {
+	if (m->type == SANDBOX_BORN && len == sizeof(m->born) && *fd >= 0 && s->keeper_pidfd < 0) {
+		s->keeper_pidfd = TAKE_FD(*fd);
+		return true;
+	}
 	if (m->type == SANDBOX_PARKED && len == sizeof(m->parked) && *fd >= 0 &&
 	    s->state == SANDBOX_IS_STARTING) {
 		say_parked(s, TAKE_FD(*fd));
@@ -275,8 +273,7 @@ on_keeper(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
-		/* Its end of the channel is closed: the rest comes by its pidfd. */
-		(void)sd_event_source_set_enabled(s->io, SD_EVENT_OFF);
+		keeper_gone(s);
 		return 0;
 	}
 	if (!dispatch(s, &m, (size_t)n, &got)) {
@@ -299,106 +296,69 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 /* ---- making one ---- */
 
 static void
-fill_park(struct box *b, struct sandbox_park *park, const struct root *root, int channel)
+fill_spawn(struct box *b, struct sandbox_spawn *spawn)
 {
 	const struct pool *p = &b->pool;
 
-	*park = (struct sandbox_park){
-		.cgroups = &b->cgroups,
-		.root = root,
-		.filters = b->filters,
-		.host_ns = b->host_ns,
-		.id_lock = b->ids.lock,
-		.box = channel,
-		.box_pid = getpid(),
-		.number = b->pool.next_number,
-		.host_id = park->host_id,
-		.box_filters = b->own_filters,
-		.landlock_abi = b->landlock_abi,
-		.image_dev = b->image_dev,
-		.image_ino = b->image_ino,
-		.limits = p->limits,
-		.tmp_bytes = p->tmp_bytes,
-		.shm_bytes = p->shm_bytes,
-		.owner_uid = p->owner_uid,
-		.owner_gid = p->owner_gid,
-	};
+	spawn->number = b->pool.next_number++;
+	spawn->limits = p->limits;
+	spawn->tmp_bytes = p->tmp_bytes;
+	spawn->shm_bytes = p->shm_bytes;
+	spawn->owner_uid = p->owner_uid;
+	spawn->owner_gid = p->owner_gid;
 }
 
 static int
-watch(struct sandbox *s, struct error *err)
+start_keeper(struct sandbox *s, int theirs, struct error *err)
 {
 	sd_event *e = s->box->event;
-	int r = sd_event_add_io(e, &s->io, s->channel, EPOLLIN, on_keeper, s);
+	int r;
 
-	if (r >= 0)
-		r = sd_event_add_io(e, &s->exit, s->keeper_pidfd, EPOLLIN, on_exit_of_keeper, s);
-	/* Its last words before its end. */
-	if (r >= 0)
-		r = sd_event_source_set_priority(s->exit, SD_EVENT_PRIORITY_NORMAL + 1);
+	if (fcntl(s->channel, F_SETFL, O_NONBLOCK) != 0)
+		return error_sys(err, -errno, "set up a channel");
+	r = sd_event_add_io(e, &s->io, s->channel, EPOLLIN, on_keeper, s);
 	if (r >= 0)
 		r = sd_event_add_time_relative(e, &s->deadline, CLOCK_BOOTTIME,
 					       (uint64_t)POOL_PARK_MS * 1000, 0, on_deadline, s);
-	return r >= 0 ? 0 : error_sys(err, r, "watch a keeper");
+	if (r < 0)
+		return error_sys(err, r, "watch a keeper");
+	return nursery_spawn(&s->box->nursery, &s->park, s->root, theirs, err);
 }
 
 static int
-start_keeper(struct sandbox *s, int fds[2], struct error *err)
-{
-	s->keeper = fork();
-	if (s->keeper == 0) {
-		/* The box's end of our own channel must not keep it open. */
-		fd_close(fds[0]);
-		keeper_main(&s->park);
-	}
-	if (s->keeper < 0)
-		return error_sys(err, -errno, "fork a keeper");
-	s->keeper_pidfd = (int)syscall(__NR_pidfd_open, s->keeper, 0);
-	if (s->keeper_pidfd < 0)
-		return error_sys(err, -errno, "watch a keeper");
-	return watch(s, err);
-}
-
-static int
-sandbox_new(struct box *b, const struct root_shape *shape, struct sandbox **ret, struct error *err)
+sandbox_new(struct box *b, const struct root_shape *shape, bool awaited, struct sandbox **ret,
+	    struct error *err)
 {
 	struct sandbox *s = calloc(1, sizeof(*s));
-	int fds[2] = {-1, -1}, r;
+	int fds[2], r;
 
 	if (s == NULL)
 		return error_set(err, -ENOMEM, "no memory for a sandbox");
-	*s = (struct sandbox){
-		.box = b, .keeper_pidfd = -1, .init_pidfd = -1, .channel = -1, .keeper = -1};
+	*s = (struct sandbox){.box = b, .keeper_pidfd = -1, .init_pidfd = -1, .channel = -1};
 	s->park.host_id = idrange_take(&b->ids);
 	r = s->park.host_id != 0 ? root_get(b, shape, &s->root, err)
 				 : error_set(err, -EBUSY, "all session ids are in use");
-	if (r < 0)
-		goto fail;
-	s->root->users++;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
+	if (r == 0)
+		s->root->users++;
+	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
 		r = error_sys(err, -errno, "make a socket pair");
-		goto fail;
+	if (r < 0) {
+		sandbox_free(s);
+		return r;
 	}
 	s->channel = fds[0];
-	b->pool.next_number++;
-	fill_park(b, &s->park, s->root, fds[1]);
-	r = fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0 ? start_keeper(s, fds, err)
-						    : error_sys(err, -errno, "set up a channel");
+	fill_spawn(b, &s->park);
+	s->park.awaited = awaited;
+	r = start_keeper(s, fds[1], err);
 	fd_close(fds[1]);
-	if (r < 0)
-		goto fail;
+	if (r < 0) {
+		sandbox_free(s);
+		return r;
+	}
 	s->next = b->pool.first;
 	b->pool.first = s;
 	*ret = s;
 	return 0;
-fail:
-	if (s->keeper > 0) {
-		(void)kill(s->keeper, SIGKILL);
-		(void)waitpid(s->keeper, NULL, 0);
-		(void)cgroup_remove(&b->cgroups, s->park.number);
-	}
-	sandbox_free(s);
-	return r;
 }
 
 static int
@@ -420,7 +380,7 @@ on_refill(sd_event_source *source, void *userdata)
 	{
 		struct sandbox *s;
 
-		if (sandbox_new(b, &shape, &s, &err) < 0) {
+		if (sandbox_new(b, &shape, false, &s, &err) < 0) {
 			log_error("no sandbox could be parked: %s", err.text);
 			return 0;
 		}
@@ -462,15 +422,13 @@ pool_fini(struct box *b)
 {
 	struct pool *p = &b->pool;
 
-	for (struct sandbox *s = p->first; s != NULL; s = s->next) {
-		kill_pidfd(s->init_pidfd);
-		kill_pidfd(s->keeper_pidfd);
-	}
+	for (struct sandbox *s = p->first; s != NULL; s = s->next)
+		pool_kill_keeper(s);
 	while (p->first != NULL) {
 		uint64_t number = p->first->park.number;
 
-		(void)waitpid(p->first->keeper, NULL, 0);
-		reap_init(p->first->init_pidfd);
+		see_end_of(p->first->keeper_pidfd);
+		see_end_of(p->first->init_pidfd);
 		sandbox_free(p->first);
 		for (int tries = 0; tries < 100 && cgroup_remove(&b->cgroups, number) < 0; tries++)
 			(void)usleep(1000);
@@ -507,7 +465,7 @@ pool_get(struct box *b, const struct root_shape *shape, struct run *run, struct 
 			best = s;
 	}
 	if (best == NULL)
-		r = sandbox_new(b, shape, &best, err);
+		r = sandbox_new(b, shape, true, &best, err);
 	if (r < 0)
 		return r;
 	best->run = run;

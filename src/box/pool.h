@@ -18,6 +18,7 @@
 #define POOL_SIZE 2
 #define POOL_ROOTS 4
 #define POOL_PARK_MS 20000     /* for a keeper to park; longer is a failure */
+#define POOL_END_MS 5000       /* for what was killed to be dead */
 
 struct box;
 struct run;
@@ -34,11 +35,10 @@ struct sandbox {
 	struct box *box;
 	struct sandbox *next;
 	enum sandbox_state state;
-	struct sandbox_park park;  /* what it was made with */
+	struct sandbox_spawn park; /* what it was made with */
 	struct root *root;
-	pid_t keeper;
 	int keeper_pidfd, init_pidfd, channel;
-	sd_event_source *io, *exit, *deadline;
+	sd_event_source *io, *deadline;
 	struct run *run;           /* who waits for it or uses it */
 	bool told;                 /* the run knows how it ended */
 };

@@ -2,11 +2,11 @@
  * What box, keeper, init and command say to each other. Everything is a fixed struct in one packet
  * of a SEQPACKET pair between two processes of the same image; sizes are checked, nothing is parsed.
  *
- *   box <-> keeper     plan, signal, winsize -> ; <- parked, started, done, failed
+ *   box <-> keeper     plan, signal, winsize -> ; <- born, parked, started, done, failed
  *   keeper <-> init    go, plan, signal -> ; <- ready, terminal, ended, failed
  *   keeper <-> command (the gate) <- report, exec_failed ; -> open
  *
- * A keeper is forked off the box for each sandbox, long before anyone asks for it, enters the
+ * A keeper is forked (nursery.h) for each sandbox, long before anyone asks for it, enters the
  * session's cgroups, and clones the sandbox's init into namespaces of its own. Both then wait for a
  * plan (parked). A sandbox is used once.
  */
@@ -29,7 +29,7 @@ enum sandbox_type {
 	/* to the keeper */
 	SANDBOX_PLAN = 1, SANDBOX_SIGNAL, SANDBOX_WINSIZE,
 	/* to the box */
-	SANDBOX_PARKED, SANDBOX_STARTED, SANDBOX_DONE, SANDBOX_FAILED,
+	SANDBOX_BORN, SANDBOX_PARKED, SANDBOX_STARTED, SANDBOX_DONE, SANDBOX_FAILED,
 	/* keeper to init (and SANDBOX_PLAN, SANDBOX_SIGNAL) */
 	SANDBOX_GO,
 	/* init to keeper (and SANDBOX_FAILED) */
@@ -58,6 +58,10 @@ struct sandbox_plan {
 };
 #define SANDBOX_PLAN_FIXED (offsetof(struct sandbox_plan, plan) + PLAN_FIXED)
 
+/* With the keeper's own pidfd. */
+struct sandbox_born {
+	uint32_t type;
+};
 /* With the pidfd of init. */
 struct sandbox_parked {
 	uint32_t type;
@@ -70,7 +74,10 @@ struct sandbox_ready {
 };
 struct sandbox_ended {
 	uint32_t type;
-	int32_t status; /* as of wait(2), of the command */
+	int32_t status;           /* as of wait(2), of the command */
+	uint32_t alone;           /* nobody else is left in the session */
+	uint32_t pad;
+	uint64_t cpu_us;          /* of all that was reaped */
 };
 
 #define SANDBOX_FILE_MAX 512
@@ -121,7 +128,7 @@ struct sandbox_done {
 	int32_t exec_errno;       /* nonzero: execve failed, nothing ran */
 	int32_t status;           /* of the command, as of wait(2) */
 	uint32_t ended;           /* 0: init died without telling (killed) */
-	uint64_t cpu_us;
+	uint64_t cpu_us;          /* 0: not known */
 	struct cgroup_usage usage;
 	struct sandbox_stream out, err;
 };
@@ -139,25 +146,34 @@ void sandbox_keep_only(int *fds, size_t n);
 /* Take the optional descriptors of a plan apart: GOT are those after the fixed ones, in order. */
 void sandbox_optional(const struct plan *p, int *got, int *ret_env, int *ret_layers);
 
-/* Everything a keeper starts from; in memory of the box, which it inherits by fork. */
-struct sandbox_park {
+/* What all keepers start from; in memory of the box when it forks the nursery. */
+struct sandbox_base {
 	const struct cgroups *cgroups;
-	const struct root *root;
 	const struct filter *filters;   /* FILTER_KINDS of them */
 	int host_ns;                    /* mount namespace in which clients' descriptors are */
-	int id_lock;                    /* held for as long as the id is in use */
-	int box;                        /* channel to the box, in the keeper */
-	pid_t box_pid;
-	uint64_t number;                /* of the cgroup */
-	uint32_t host_id;
+	int id_lock;                    /* held for as long as an id may be in use */
 	uint32_t box_filters;           /* Seccomp_filters of the box itself */
 	int landlock_abi;
 	dev_t image_dev;                /* of the box's own executable */
 	ino_t image_ino;
+};
+/* What one starts from. */
+struct sandbox_spawn {
+	uint64_t number;                /* of the cgroup */
+	uint32_t host_id;
+	uint32_t awaited;               /* somebody waits for it now: no rehearsal */
 	/* Guesses from the last plan; a wrong one costs time and nothing else. */
 	struct cgroup_limits limits;    /* memory 0: none yet */
 	uint64_t tmp_bytes, shm_bytes;
 	uint32_t owner_uid, owner_gid;
+};
+/* All of it, in the keeper. */
+struct sandbox_park {
+	const struct sandbox_base *base;
+	struct sandbox_spawn spawn;
+	const struct root *root;
+	int box;                        /* channel to the box */
+	pid_t parent;
 };
 
 void keeper_main(const struct sandbox_park *park) NORETURN;

@@ -38,7 +38,10 @@ what_of(const json_t *entry)
 static void
 print_point(struct buf *out, const json_t *entry)
 {
-	static const char *const paths[] = {"capability", "result.status", "reason"};
+	static const char *const paths[] = {
+		"capability",	    "profile.name",	 "result.status",
+		"result.exit.kind", "result.exit.value", "reason",
+	};
 	CLEANUP(buf_fini) struct buf text = {0};
 
 	buf_init(&text, 4096);
@@ -55,17 +58,21 @@ print_point(struct buf *out, const json_t *entry)
 static void
 print_entry(struct buf *out, const json_t *item)
 {
+	static const char *const names[] = {"op", "session"};
 	const json_t *entry = json_object_get(item, "entry");
 
 	buf_fmt(out, "%6" PRId64 "  ", show_int(item, "index", -1));
 	show_add(out, SHOW_DIM, show_text(entry, "time"));
 	buf_str(out, "  ");
 	show_add(out, SHOW_BOLD, what_of(entry));
-	for (size_t i = strlen(what_of(entry)); i < 14; i++)
+	for (size_t i = strlen(what_of(entry)); i < 13; i++)
 		buf_char(out, ' ');
-	show_add(out, SHOW_PLAIN, show_text(entry, "op"));
-	buf_char(out, ' ');
-	show_add(out, SHOW_PLAIN, show_text(entry, "session"));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (show_text(entry, names[i])[0] == '\0')
+			continue;
+		buf_char(out, ' ');
+		show_add(out, SHOW_PLAIN, show_text(entry, names[i]));
+	}
 	print_point(out, entry);
 	buf_char(out, '\n');
 }

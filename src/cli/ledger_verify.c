@@ -148,8 +148,12 @@ print_report(struct buf *out, const char *path, const struct ledger_report *r)
 			r->blobs);
 	if (r->has_checkpoint) {
 		hex_encode(r->checkpoint.root, sizeof(r->checkpoint.root), root);
-		buf_fmt(out, "checkpoint  %" PRIu64 " entries, root %s\norigin      ",
-			r->checkpoint.size, root);
+		buf_fmt(out, "checkpoint  %" PRIu64 " entries, root %s\n", r->checkpoint.size,
+			root);
+		if (r->entries > r->checkpoint.size)
+			buf_fmt(out, "newer       %" PRIu64 " entries, to be signed next\n",
+				r->entries - r->checkpoint.size);
+		buf_str(out, "origin      ");
 		show_add(out, SHOW_PLAIN, r->vkey.name);
 		buf_char(out, '\n');
 	}

@@ -4,7 +4,8 @@
  *
  * One command, two programs. Starting a program that is linked with libcrypto costs more than
  * everything else `loom run` does together before its sandbox starts, so `loom` links nothing but
- * the C library and does `run` itself; what needs JSON, YAML or cryptography is in `loom-inspect`,
+ * the C library (statically where that can be: the loader's work is a good part of the rest) and
+ * does `run` itself; what needs JSON, YAML or cryptography is in `loom-inspect`,
  * which `loom` executes with the same arguments. `program` says which of the two has a command.
  */
 #ifndef LOOM_CLI_SPEC_H

@@ -140,6 +140,17 @@ decision_denied(struct group *g, struct found *f)
 	return found_is(f, LINK_VERIFIED, "%s: %s: %s", verdict, code, reason_sentence(reason));
 }
 
+/* Was the rule at AT named before? A verdict over several capabilities names a rule for each. */
+static bool
+rule_repeated(const json_t *ids, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (json_equal(json_array_get(ids, i), json_array_get(ids, at)))
+			return true;
+	}
+	return false;
+}
+
 /* The verdict as recorded; on success RULES has the ids, separated by a space. */
 static bool
 verdict_allows(const json_t *v, char *rules, size_t cap)
@@ -159,6 +170,8 @@ verdict_allows(const json_t *v, char *rules, size_t cap)
 
 		if (!json_is_string(id) || json_string_length(id) == 0)
 			return false;
+		if (rule_repeated(ids, i))
+			continue;
 		n = snprintf(rules + used, cap - used, "%s%s", i > 0 ? " " : "",
 			     json_string_value(id));
 		if (n < 0 || (size_t)n >= cap - used)
@@ -369,8 +382,8 @@ outcome_exec(struct found *f, const struct buf *bytes)
 		return found_is(f, LINK_FALSE, "the result cannot be read: %s", err.text);
 	(void)exit_text(&r, text, sizeof(text));
 	if (r.status == RESULT_DONE)
-		(void)found_is(f, LINK_VERIFIED, "%s after %" PRIu64 " ms, %" PRIu64 " changes",
-			       text, r.wall_ms, r.changes);
+		(void)found_is(f, LINK_VERIFIED, "%s after %" PRIu64 " ms, %" PRIu64 " change%s",
+			       text, r.wall_ms, r.changes, r.changes == 1 ? "" : "s");
 	else
 		(void)found_is(f, LINK_VERIFIED, "%s at %s: %s",
 			       r.status == RESULT_REFUSED ? "refused, nothing ran" : "failed",
@@ -391,7 +404,8 @@ outcome_accept(struct group *g, struct found *f, const struct buf *bytes)
 		return found_is(f, LINK_VERIFIED, "refused: %s", reason_code(r.reason));
 	if (memcmp(r.manifest, g->read->manifest, SHA256_LEN) != 0)
 		return found_is(f, LINK_FALSE, "another manifest was applied than was decided");
-	return found_is(f, LINK_VERIFIED, "%" PRIu64 " files taken over", r.files);
+	return found_is(f, LINK_VERIFIED, "%" PRIu64 " file%s taken over", r.files,
+			r.files == 1 ? "" : "s");
 }
 
 static enum link_status

@@ -457,6 +457,8 @@ attempt(struct verify *v, struct error *err)
 	v->bundle.fd = -1;
 	openset_init(&v->open);
 	r = walk_open(&v->walk, v->dirfd, 0, err);
+	if (v->options->stopped)
+		v->walk.patience = 0;
 	if (r == 0)
 		r = edge_init(&v->edge, err);
 	if (r == 0)

@@ -32,6 +32,8 @@ struct ledger_verify_options {
 	const struct vkey *vkey; /* NULL: the one in the ledger's directory */
 	/* Read each entry in full (model/entry.h) and recompute each intent's digest: slower. */
 	bool deep;
+	/* Nobody writes it: what is not complete at the end is not waited for. */
+	bool stopped;
 	/* Now and then: bytes of the journal that were read, and all there are. May be NULL. */
 	void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes);
 	void *ctx;

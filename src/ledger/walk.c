@@ -40,7 +40,7 @@ walk_open(struct walk *w, int ledger_dir, uint64_t from, struct error *err)
 {
 	int r;
 
-	*w = (struct walk){.dirfd = -1, .fd = -1, .next = UINT64_MAX};
+	*w = (struct walk){.dirfd = -1, .fd = -1, .next = UINT64_MAX, .patience = PATIENCE};
 	openset_init(&w->open);
 	r = reader_init(&w->reader, -1, 0, err);
 	if (r < 0)
@@ -133,7 +133,7 @@ judge_end(struct walk *w, int code, unsigned int tries, struct error *err)
 		if (end == w->reader.next)
 			return 1;
 	}
-	if (last && tries < PATIENCE) {
+	if (last && tries < w->patience) {
 		wait_a_moment();
 		reader_seek(&w->reader, w->fd, w->reader.next);
 		return 0;
@@ -163,7 +163,7 @@ walk_next(struct walk *w, struct record *ret, const uint8_t **ret_entry, struct 
 			w->next++;
 			return WALK_RECORD;
 		}
-		if (r < 0 && (r != -EBADMSG || w->at + 1 < w->n || tries >= PATIENCE))
+		if (r < 0 && (r != -EBADMSG || w->at + 1 < w->n || tries >= w->patience))
 			return error_set(err, r, "%s", why.text);
 		r = judge_end(w, r, tries++, err);
 		if (r < 0)
@@ -195,7 +195,7 @@ walk_blobs(struct walk *w, const struct record *record, enum blob_state ret_stat
 			return r;
 		for (uint32_t i = 0; i < record->n_blobs; i++)
 			whole = whole && ret_states[i] == BLOB_OK;
-		if (whole || w->at + 1 < w->n || tries >= PATIENCE)
+		if (whole || w->at + 1 < w->n || tries >= w->patience)
 			return 0;
 		wait_a_moment();
 	}

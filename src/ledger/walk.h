@@ -24,6 +24,7 @@ struct walk {
 	struct segment_head head; /* of the segment entered last */
 	struct openset open;     /* as its head says */
 	uint64_t done_bytes, all_bytes;
+	unsigned int patience;   /* looks again; set by walk_open */
 };
 
 /* Begin in the segment that has entry FROM, or the last one when none has. -ENOENT: no ledger. */

@@ -124,9 +124,12 @@ verdict_next(struct verdict *v, const char *fmt, ...)
 void
 verdict_add_rule(struct verdict *v, const char *rule)
 {
+	size_t len = strnlen(rule, RULE_ID_MAX - 1);
+
 	if (v->n_rules >= VERDICT_RULES_MAX)
 		return;
-	(void)snprintf(v->rules[v->n_rules], RULE_ID_MAX, "%s", rule);
+	memcpy(v->rules[v->n_rules], rule, len);
+	v->rules[v->n_rules][len] = '\0';
 	v->n_rules++;
 }
 

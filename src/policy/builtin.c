@@ -53,11 +53,13 @@ check_profile_bound(const struct inquiry *q, char detail[CHECK_DETAIL_MAX])
 static enum check_result
 check_workflow_bound(const struct inquiry *q, char detail[CHECK_DETAIL_MAX])
 {
-	if (q->operation == NULL)
+	const char *named = q->operation != NULL ? q->operation->workflow : q->question->workflow;
+
+	if (named == NULL)
 		return CHECK_SKIP;
-	if (strcmp(q->operation->workflow, q->workflow->name) != 0)
-		return FAIL(detail, "the operation is bound to the workflow '%.64s', not to '%s'",
-			    q->operation->workflow, q->workflow->name);
+	if (strcmp(named, q->workflow->name) != 0)
+		return FAIL(detail, "it is asked for under the workflow '%.64s', and this is '%s'",
+			    named, q->workflow->name);
 	return CHECK_PASS;
 }
 
@@ -314,24 +316,22 @@ check_accept_mode(const struct inquiry *q, char detail[CHECK_DETAIL_MAX])
 }
 
 static enum check_result
-check_accept_paths(const struct inquiry *q, char detail[CHECK_DETAIL_MAX])
+check_paths(const struct inquiry *q, char detail[CHECK_DETAIL_MAX])
 {
-	const json_t *paths = q->question->paths;
+	size_t n = question_paths(q->question);
 
-	if (paths != NULL && !json_is_array(paths))
+	if (q->question->paths != NULL && !json_is_array(q->question->paths))
 		return FAIL(detail, "the paths are no list");
-	for (size_t i = 0; i < json_array_size(paths); i++) {
-		const json_t *v = json_array_get(paths, i);
+	for (size_t i = 0; i < n; i++) {
+		const char *path = question_path(q->question, i);
 		char normal[PATH_BYTES_MAX];
 
-		if (!json_is_string(v) ||
-		    path_relative(json_string_value(v), json_string_length(v), false, normal,
-				  NULL) < 0 ||
-		    (q->operation != NULL && strcmp(normal, json_string_value(v)) != 0))
+		if (path == NULL || path_relative(path, strlen(path), false, normal, NULL) < 0 ||
+		    (q->operation != NULL && strcmp(normal, path) != 0))
 			return FAIL(detail, "path %zu is not a plain path beneath the workspace",
 				    i + 1);
 	}
-	return CHECK_PASS;
+	return n > 0 ? CHECK_PASS : CHECK_SKIP;
 }
 
 /* ---- outside ------------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ const struct builtin BUILTINS[] = {
 	{"builtin/profile", STAGE_BIND, ANY, R_PROFILE_MISMATCH, check_profile_bound,
 	 "the operation is bound to this profile", "start a new session"},
 	{"builtin/workflow", STAGE_BIND, ANY, R_NOT_AUTHORIZED, check_workflow_bound,
-	 "the operation is bound to this workflow", NULL},
+	 "the workflow is the one that was named", NULL},
 	{"self/identity", STAGE_BIND, ANY, R_IDENTITY_MISMATCH, check_identity,
 	 "the workflow is the requester's", NULL},
 	{"profile/capabilities", STAGE_BIND, ANY, R_DEFAULT_DENY, check_configured,
@@ -476,7 +476,7 @@ const struct builtin BUILTINS[] = {
 	 "the timeout is within the profile's", RAISE},
 	{"builtin/accept-mode", STAGE_SHAPE, ACCEPT, R_CONFLICTING_CONSTRAINTS, check_accept_mode,
 	 "changes are kept apart", NULL},
-	{"builtin/accept-paths", STAGE_SHAPE, ACCEPT, R_INVALID_PATH, check_accept_paths,
+	{"builtin/paths", STAGE_SHAPE, WORKSPACE, R_INVALID_PATH, check_paths,
 	 "the paths are beneath the workspace", NULL},
 	{"builtin/request", STAGE_SHAPE, OUTSIDE, R_INVALID_REQUEST, check_request,
 	 "the request says what it is about", NULL},

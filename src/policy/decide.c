@@ -122,6 +122,8 @@ conclude(const struct inquiry *q, const struct tally *t, struct verdict *ret)
 		(void)snprintf(ret->detail, sizeof(ret->detail),
 			       "the rule '%s' of the profile wants a person to approve it",
 			       ret->rules[0]);
+		verdict_next(ret, "nobody can approve it in this version; use a profile without "
+				  "that rule");
 	} else {
 		grant(t, EFFECT_ALLOW, R_ALLOWED, ret);
 		(void)snprintf(ret->detail, sizeof(ret->detail), "'%s' allows it under '%s'",

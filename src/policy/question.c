@@ -18,7 +18,19 @@ question_is_particular(const struct question *q)
 	       q->repository != NULL || q->ref != NULL || q->credential != NULL;
 }
 
-/* Undo text_escape. NULL, or what is wrong with it. */
+size_t
+question_paths(const struct question *q)
+{
+	return q->path != NULL ? 1 : json_array_size(q->paths);
+}
+
+const char *
+question_path(const struct question *q, size_t i)
+{
+	return q->path != NULL ? q->path : json_string_value(json_array_get(q->paths, i));
+}
+
+/* Undo text_escape on at most MAX bytes. NULL, or what is wrong with it. */
 static const char *
 unescape(const char *text, size_t max, char out[PATH_BYTES_MAX], size_t *ret_len)
 {
@@ -32,11 +44,13 @@ unescape(const char *text, size_t max, char out[PATH_BYTES_MAX], size_t *ret_len
 		if (text[i] == '\\' && i + 1 < max && text[i + 1] == '\\') {
 			took = 2;
 		} else if (text[i] == '\\') {
-			if (i + 3 >= max || text[i + 1] != 'x')
-				return "it is not in the form the box gives it";
+			if (i + 4 > max || text[i + 1] != 'x')
+				return "it has a backslash that is neither doubled nor part of "
+				       "\\xNN";
 			memcpy(digits, text + i + 2, 2);
 			if (hex_decode(digits, &byte, 1) < 0)
-				return "it is not in the form the box gives it";
+				return "it has a backslash that is neither doubled nor part of "
+				       "\\xNN";
 			took = 4;
 		}
 		if (n + 1 >= PATH_BYTES_MAX)
@@ -55,7 +69,11 @@ question_from_operation(const struct operation *op, struct asked *ret)
 	struct question *q = &ret->q;
 	const struct exec_facts *f = &op->facts;
 
-	*ret = (struct asked){.q = {.capability = op->capability}};
+	/* Not the whole: a decision is made of every operation, and most of it is never looked at.
+	 */
+	ret->q = (struct question){.capability = op->capability};
+	ret->argv0[0] = '\0';
+	ret->url.path[0] = '\0';
 	q->has_mode = true;
 	q->mode = op->mode;
 	if (op->capability == C_WORKSPACE_ACCEPT)
@@ -80,6 +98,7 @@ question_from_operation(const struct operation *op, struct asked *ret)
 #define BIT(c) CAPABILITY_BIT(c)
 #define NET (BIT(C_NET_HTTP) | BIT(C_NET_CONNECT) | BIT(C_CREDENTIAL_USE))
 #define HTTP (BIT(C_NET_HTTP) | BIT(C_CREDENTIAL_USE))
+#define WORKSPACE (BIT(C_WORKSPACE_READ) | BIT(C_WORKSPACE_WRITE) | BIT(C_WORKSPACE_ACCEPT))
 #define GITS (BIT(C_GIT_FETCH) | BIT(C_GIT_PUSH))
 
 struct request_row {
@@ -96,7 +115,7 @@ static const struct request_row REQUESTS[] = {
 	{"method", HTTP},
 	{"host", NET},
 	{"port", NET},
-	{"path", HTTP},
+	{"path", HTTP | WORKSPACE},
 	{"paths", BIT(C_WORKSPACE_ACCEPT)},
 	{"repository", GITS},
 	{"ref", BIT(C_GIT_PUSH)},
@@ -122,8 +141,9 @@ ask_exec(const json_t *request, struct asked *ret, struct error *err)
 		return error_set(err, -EINVAL, "args without a command");
 	if (command != NULL) {
 		q->has_command = true;
-		q->argv0 = json_string_value(command);
-		q->argv0_len = json_string_length(command);
+		q->argv0 = ret->argv0;
+		q->argv0_wrong = unescape(json_string_value(command), json_string_length(command),
+					  ret->argv0, &q->argv0_len);
 		q->args_count = 1 + json_array_size(v);
 		q->args_bytes = ARGS_SALT_LEN + q->argv0_len + 1;
 		json_array_foreach(v, i, e) q->args_bytes += json_string_length(e) + 1;
@@ -227,6 +247,7 @@ question_from_request(const json_t *request, struct asked *ret, struct error *er
 	*ret = (struct asked){0};
 	if (name == NULL || !capability_find(name, strlen(name), &q->capability))
 		return error_set(err, -EINVAL, "no capability");
+	q->workflow = text_of(request, "workflow");
 	for (size_t i = 0; i < ARRAY_LEN(REQUESTS); i++)
 		if ((REQUESTS[i].applies & BIT(q->capability)) == 0 &&
 		    json_object_get(request, REQUESTS[i].key) != NULL)
@@ -238,5 +259,8 @@ question_from_request(const json_t *request, struct asked *ret, struct error *er
 	if ((GITS & BIT(q->capability)) != 0)
 		return ask_git(request, ret, err);
 	q->paths = json_object_get(request, "paths");
+	q->path = text_of(request, "path");
+	if (q->paths != NULL && q->path != NULL)
+		return error_set(err, -EINVAL, "path and paths together; write one of them");
 	return 0;
 }

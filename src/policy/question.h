@@ -37,13 +37,19 @@ struct question {
 	const char *host;
 	uint32_t port;
 	const char *method;
-	const char *path;
+	const char *path; /* workspace.*: one path beneath it */
 
 	const char *repository;
 	const char *ref;
 	const char *credential;
-	const json_t *paths; /* workspace.accept; NULL or empty: everything */
+	const json_t *paths;  /* workspace.accept; NULL or empty: everything */
+	const char *workflow; /* of a request that names one */
 };
+
+/* The paths of a question about the workspace: `paths`, or the one in `path`. */
+size_t question_paths(const struct question *q);
+/* Path I as it is escaped in records; NULL when it is no text. */
+const char *question_path(const struct question *q, size_t i);
 
 /* A question and what it points to. */
 struct asked {

@@ -417,14 +417,12 @@ static enum match
 match_accepted(const struct selector *s, const struct rule *r, const struct question *q)
 {
 	bool all = r->effect == EFFECT_ALLOW;
-	size_t i;
-	json_t *v;
+	size_t n = question_paths(q);
 
-	if (json_array_size(q->paths) == 0)
+	if (n == 0)
 		return all ? MATCH_NO : MATCH_YES;
-	json_array_foreach(q->paths, i, v)
-	{
-		enum match m = match_glob(s, json_string_value(v));
+	for (size_t i = 0; i < n; i++) {
+		enum match m = match_glob(s, question_path(q, i));
 
 		if (m == MATCH_ERROR || (m == MATCH_YES) != all)
 			return m;

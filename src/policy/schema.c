@@ -4,7 +4,6 @@
  * Objects allow no other keys, as the reader does.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -203,20 +202,28 @@ field_schema(const struct field *f)
 	return has_default(f) ? with(s, "default", default_schema(f)) : s;
 }
 
+static int
+add(const char *text, size_t len, void *user)
+{
+	struct buf *out = user;
+
+	buf_add(out, text, len);
+	return out->failed ? -1 : 0;
+}
+
 int
 policy_schema(struct buf *out, struct error *err)
 {
 	CLEANUP(json_decrefp) json_t *s = field_schema(&PROFILE_FIELDS);
-	char *text = NULL;
 
 	s = with(s, "$schema", json_string(DIALECT));
 	s = with(s, "title", json_string("Sandbox Loom profile (loom/v1)"));
-	if (s != NULL)
-		text = json_dumps(s, JSON_INDENT(2) | JSON_SORT_KEYS);
-	if (text == NULL)
-		return error_set(err, -ENOMEM, "out of memory");
-	buf_str(out, text);
+	/* Into our own buffer: json_dumps does not see every failure of its own. */
+	if (s == NULL || json_dump_callback(s, add, out, JSON_INDENT(2) | JSON_SORT_KEYS) < 0) {
+		int r = buf_check(out, err);
+
+		return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
+	}
 	buf_char(out, '\n');
-	free(text);
 	return buf_check(out, err);
 }

@@ -179,7 +179,8 @@ fill_operation(struct run *r, const struct profile *p)
 	op->capability = C_EXEC;
 	if (op_id_new(op->op, &err) < 0)
 		quit("op id", &err);
-	session_id_print(r->ticket + 1000, op->session);
+	/* One process, one run: its number makes sessions of several attacks differ. */
+	session_id_print((uint64_t)getpid() * 100 + r->ticket, op->session);
 	snprintf(op->identity.name, sizeof(op->identity.name), "self/agent");
 	snprintf(op->identity.kind, sizeof(op->identity.kind), "agent");
 	snprintf(op->identity.owner, sizeof(op->identity.owner), "root");

@@ -36,7 +36,7 @@
 
 struct fake_entry {
 	enum entry_kind kind;
-	uint64_t index;            /* once it is recorded */
+	uint64_t index; /* once it is recorded */
 	char *bytes;
 	size_t len;
 	struct entry read;
@@ -46,16 +46,16 @@ struct fake {
 	struct authority a;
 	struct channel loomd, ledger, box, api; /* the test's ends */
 	struct packet packet;
-	char dir[64];              /* of the socket, the views, the configuration */
-	int config;                /* its descriptor, or -1 */
-	bool ended;                /* the authority's loop has ended */
+	char dir[64]; /* of the socket, the views, the configuration */
+	int config;   /* its descriptor, or -1 */
+	bool ended;   /* the authority's loop has ended */
 	int status;
 	struct fake_entry entries[256];
 	size_t n_entries;
-	uint64_t tags[64];         /* appends that are not answered, in order */
-	size_t pending[64];        /* which entry each is */
+	uint64_t tags[64];  /* appends that are not answered, in order */
+	size_t pending[64]; /* which entry each is */
 	size_t n_tags;
-	uint64_t size;             /* entries that are recorded */
+	uint64_t size; /* entries that are recorded */
 };
 
 struct fake_client {
@@ -64,12 +64,12 @@ struct fake_client {
 };
 
 struct fake_spec {
-	uint32_t uid;              /* whom it serves; 0xffffffff: us */
+	uint32_t uid; /* whom it serves; 0xffffffff: us */
 	uint64_t idle_ms;
-	uint64_t size;             /* entries the ledger says it has */
-	const char *kept;          /* what the box says it keeps; NULL: [] */
-	bool config;               /* make a configuration directory */
-	bool no_start;             /* leave the questions of the start unanswered */
+	uint64_t size;	  /* entries the ledger says it has */
+	const char *kept; /* what the box says it keeps; NULL: [] */
+	bool config;	  /* make a configuration directory */
+	bool no_start;	  /* leave the questions of the start unanswered */
 };
 
 /* ---- the loop */
@@ -366,9 +366,9 @@ box_expect_grant(struct fake *f, uint64_t ticket, size_t at)
 	assert_ok(fd_memfd_read(f->packet.fds[0], &profile, &err));
 	sha256_of(profile.data, profile.len, digest);
 	hex_encode(digest, 32, hex);
-	assert_string_equal(hex, json_string_value(json_object_get(
-					 json_object_get(f->entries[at].read.json, "profile"),
-					 "digest")));
+	assert_string_equal(
+		hex, json_string_value(json_object_get(
+			     json_object_get(f->entries[at].read.json, "profile"), "digest")));
 }
 
 static inline void
@@ -507,13 +507,12 @@ client_run(struct fake *f, struct fake_client *c, const struct fake_run *in)
 	struct error err = {0};
 
 	assert_true(workspace >= 0);
-	assert_ok(CHANNEL_SEND_FDS(&c->channel, run, &err, fds, n,
-				   .version = in->version != 0 ? in->version : WIRE_VERSION,
-				   .flags = in->flags, .profile = wire_text_of(in->profile),
-				   .workflow = wire_text_of(in->workflow),
-				   .session = wire_text_of(in->session),
-				   .timeout_ms = in->timeout_ms, .rows = 24, .columns = 80,
-				   .cwd = wire_bytes_of("", 0)));
+	assert_ok(CHANNEL_SEND_FDS(
+		&c->channel, run, &err, fds, n,
+		.version = in->version != 0 ? in->version : WIRE_VERSION, .flags = in->flags,
+		.profile = wire_text_of(in->profile), .workflow = wire_text_of(in->workflow),
+		.session = wire_text_of(in->session), .timeout_ms = in->timeout_ms, .rows = 24,
+		.columns = 80, .cwd = wire_bytes_of("", 0)));
 	(void)close(workspace);
 	fake_pump(f);
 }
@@ -620,7 +619,8 @@ client_act(struct fake *f, struct fake_client *c, enum session_verb verb, const 
 	fake_pump(f);
 }
 
-/* A run from the request to `started`. Returns the ticket. The profile's event comes with the first. */
+/* A run from the request to `started`. Returns the ticket. The profile's event comes with the
+ * first. */
 static inline uint64_t
 run_to_started(struct fake *f, struct fake_client *c, const struct fake_run *in, const char *path,
 	       uint64_t ino)

@@ -33,8 +33,7 @@ raw_send(struct fake_client *c, uint32_t type, const void *body, size_t len, siz
 		msg.msg_control = &control;
 		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
 	}
-	assert_int_equal(sendmsg(c->channel.fd, &msg, MSG_NOSIGNAL),
-			 (ssize_t)(sizeof(head) + len));
+	assert_int_equal(sendmsg(c->channel.fd, &msg, MSG_NOSIGNAL), (ssize_t)(sizeof(head) + len));
 }
 
 /* The body of a run without descriptors, to be sent by raw_send. */
@@ -294,8 +293,8 @@ test_another_user(void **state)
 	client_run(f, &c, &plain);
 	e = ledger_take(f, ENTRY_EVENT);
 	assert_string_equal(entry_text(e, "reason"), "identity-mismatch");
-	assert_int_equal(json_integer_value(json_object_get(
-				 json_object_get(e->read.json, "identity"), "uid")),
+	assert_int_equal(json_integer_value(
+				 json_object_get(json_object_get(e->read.json, "identity"), "uid")),
 			 geteuid());
 	ledger_accept(f);
 	client_denied(f, &c, "identity-mismatch");

@@ -43,6 +43,7 @@ fault(void)
 WRAP(int, renameat2, (int a, const char *b, int c, const char *d, unsigned int e), (a, b, c, d, e))
 WRAP(int, mkdirat, (int a, const char *b, mode_t c), (a, b, c))
 WRAP(ssize_t, pwrite, (int a, const void *b, size_t c, off_t d), (a, b, c, d))
+WRAP(ssize_t, pwrite64, (int a, const void *b, size_t c, off_t d), (a, b, c, d))
 WRAP(int, fchmod, (int a, mode_t b), (a, b))
 WRAP(int, symlinkat, (const char *a, int b, const char *c), (a, b, c))
 WRAP(int, fdatasync, (int a), (a))
@@ -64,22 +65,24 @@ __wrap_waitpid(pid_t pid, int *status, int options)
 	return r;
 }
 
-int __real_openat(int dir, const char *path, int flags, ...);
-int __wrap_openat(int dir, const char *path, int flags, ...);
-
-int
-__wrap_openat(int dir, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-	va_list ap;
-
-	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
-		va_start(ap, flags);
-		mode = va_arg(ap, mode_t);
-		va_end(ap);
+/* Under both names that the C library has for it. */
+#define WRAP_OPENAT(name)                                                                          \
+	int __real_##name(int dir, const char *path, int flags, ...);                              \
+	int __wrap_##name(int dir, const char *path, int flags, ...);                              \
+	int __wrap_##name(int dir, const char *path, int flags, ...)                               \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		va_list ap;                                                                        \
+                                                                                                   \
+		if ((flags & (O_CREAT | O_TMPFILE)) != 0) {                                        \
+			va_start(ap, flags);                                                       \
+			mode = va_arg(ap, mode_t);                                                 \
+			va_end(ap);                                                                \
+		}                                                                                  \
+		return fault() ? -1 : __real_##name(dir, path, flags, mode);                       \
 	}
-	return fault() ? -1 : __real_openat(dir, path, flags, mode);
-}
+WRAP_OPENAT(openat)
+WRAP_OPENAT(openat64)
 
 /* ---- what a directory looks like, whole ---- */
 
