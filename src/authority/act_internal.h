@@ -19,8 +19,9 @@
 
 #define BINDING_LOOKS 8 /* a session's first entries: one of them is an intent */
 
-/* binding.c: what a session is bound to, as it is recorded. */
 struct act;
+
+/* binding.c: what a session is bound to, as it is recorded. */
 struct binding {
 	uint64_t indexes[BINDING_LOOKS]; /* of entries of the session */
 	size_t n_indexes, at_index;

@@ -89,7 +89,7 @@ struct authority {
 	struct act *acts; /* all that are under way */
 	size_t n_acts;
 	struct question *questions; /* those that wait for the box or the ledger */
-	size_t n_questions;
+	size_t n_questions, n_large;
 	bool stopping; /* nothing new is begun */
 	struct deadline stop_deadline;
 	uint64_t started_ms;	   /* boot clock */

@@ -103,6 +103,13 @@ client_idle(struct client *c)
 	c->peer.channel.state = S_IDLE;
 }
 
+void
+client_lost(struct client *c, const struct error *err)
+{
+	log_info("client of user %u: %s", c->uid, err->text);
+	peer_break(&c->peer);
+}
+
 static int
 peer_uid(int fd, uint32_t *ret, struct error *err)
 {

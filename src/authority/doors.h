@@ -71,6 +71,8 @@ void doors_shut(struct authority *a);
 
 /* It waits for nothing any more. */
 void client_idle(struct client *c);
+/* It could not be told something: better that its connection ends than that it waits for ever. */
+void client_lost(struct client *c, const struct error *err);
 /* Fill the asker of something a client or a connection waits for. -EBUSY: too many are under way.
  */
 void asker_of_client(struct asker *to, struct client *c);

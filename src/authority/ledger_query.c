@@ -43,7 +43,7 @@ on_head(void *arg, struct answer *a)
 void
 query_ledger_head(struct asker *to, const struct query_in *in)
 {
-	struct question *q = question_new(to);
+	struct question *q = question_new(to, false);
 	struct error err = {0};
 
 	if (q != NULL && history_head(&q->asker.authority->history, on_head, q, &q->ask, &err) < 0)
@@ -126,7 +126,7 @@ query_ledger_show(struct asker *to, const struct query_in *in)
 		reply_deny_with(to, R_INVALID_REQUEST, NULL, "that is no index of an entry");
 		return;
 	}
-	q = question_new(to);
+	q = question_new(to, true);
 	if (q == NULL)
 		return;
 	q->first = q->index = first;

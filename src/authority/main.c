@@ -172,5 +172,6 @@ main(int argc, char **argv)
 		}
 	}
 	authority_fini(&a);
-	return r;
+	/* Not exit: what a sanitizer does there is not what the filter lets us do. */
+	_exit(r);
 }

@@ -131,10 +131,11 @@ queue_add(struct peer *p, enum message_type type, const int *fds, size_t n_fds, 
 	return peer_listen(p);
 }
 
-/* The end of the peer, to be told by the loop. */
-static void
+void
 peer_break(struct peer *p)
 {
+	if (!peer_is_open(p) || p->broken)
+		return;
 	p->broken = true;
 	queue_drop(p);
 	p->ended = false;

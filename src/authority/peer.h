@@ -75,6 +75,12 @@ bool peer_is_open(const struct peer *p);
 int peer_send_body(struct peer *p, enum message_type type, const int *fds, size_t n_fds,
 		   struct error *err) MUST_CHECK;
 
+/*
+ * End it: what is queued is dropped, and the loop calls `gone` later. For a client that could not
+ * be told what it waits for.
+ */
+void peer_break(struct peer *p);
+
 #define PEER_SEND(p, name, err, ...) PEER_SEND_FDS(p, name, err, NULL, 0, __VA_ARGS__)
 #define PEER_SEND_FDS(p, name, err, fds, n_fds, ...)                                               \
 	({                                                                                         \

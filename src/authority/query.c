@@ -26,16 +26,19 @@
 /* ---- questions that wait */
 
 struct question *
-question_new(struct asker *to)
+question_new(struct asker *to, bool large)
 {
 	struct authority *a = to->authority;
-	struct question *q = a->n_questions < QUESTIONS_MAX ? calloc(1, sizeof(*q)) : NULL;
+	bool room = a->n_questions < QUESTIONS_MAX && (!large || a->n_large < QUESTIONS_LARGE_MAX);
+	struct question *q = room ? calloc(1, sizeof(*q)) : NULL;
 
 	if (q == NULL) {
 		reply_deny_with(to, R_BUSY, "again in a moment", "too many questions are open");
 		return NULL;
 	}
 	asker_move(&q->asker, to);
+	q->large = large;
+	a->n_large += large;
 	q->next = a->questions;
 	if (q->next != NULL)
 		q->next->prev = q;
@@ -53,6 +56,7 @@ question_end(struct question *q)
 	if (q->next != NULL)
 		q->next->prev = q->prev;
 	a->n_questions--;
+	a->n_large -= q->large;
 	asker_drop(&q->asker);
 	ask_detach(q->ask);
 	ticket_drop(&q->ticket);
@@ -272,7 +276,7 @@ ask_diff(struct asker *to, const struct query_in *in, enum diff_form form)
 				     : "keeps no changes");
 		return;
 	}
-	q = question_new(to);
+	q = question_new(to, false);
 	if (q == NULL)
 		return;
 	ticket_take(&a->boxlink, &q->ticket, &diff_ops, q);

@@ -2,6 +2,7 @@
 #ifndef LOOM_AUTHORITY_QUERY_INTERNAL_H
 #define LOOM_AUTHORITY_QUERY_INTERNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "authority/boxlink.h"
@@ -13,11 +14,13 @@
 #include "wire/message.h"
 
 #define QUESTIONS_MAX 128
+#define QUESTIONS_LARGE_MAX 8 /* those that hold megabytes while they are answered */
 
 struct gather;
 struct question {
 	struct question *prev, *next;
 	struct asker asker;
+	bool large;
 	struct ask *ask;
 	struct ticket ticket;
 	struct buf text;      /* a document that is being put together */
@@ -34,8 +37,11 @@ struct query_in {
 	uint32_t limit;
 };
 
-/* A new question that takes over what TO waits for. NULL: TO was answered with a denial. */
-struct question *question_new(struct asker *to);
+/*
+ * A new question that takes over what TO waits for. NULL: TO was answered with a denial. LARGE: it
+ * will hold megabytes.
+ */
+struct question *question_new(struct asker *to, bool large);
 /* It was answered. */
 void question_end(struct question *q);
 void question_deny(struct question *q, enum reason reason, const char *next, const char *fmt, ...)

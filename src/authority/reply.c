@@ -92,14 +92,15 @@ reply_part(struct asker *to, int status, const void *data, size_t len, bool last
 	struct error err = {0};
 	int r = 0;
 
-	/* A client that does not take it is ended by its peer; the api's failure is everybody's. */
 	if (to->client != NULL)
 		r = PEER_SEND(&to->client->peer, doc, &err, .status = status, .last = last,
 			      .part = part);
 	else if (to->conn != 0)
 		r = PEER_SEND(&a->api, api_doc, &err, .conn = to->conn, .request = to->request,
 			      .status = status, .last = last, .part = part);
-	if (r < 0 && to->conn != 0)
+	if (r < 0 && to->client != NULL)
+		client_lost(to->client, &err);
+	else if (r < 0)
 		authority_broken(a, "answer loom-api: %s", err.text);
 	if (last)
 		asker_drop(to);

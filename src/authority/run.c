@@ -71,7 +71,7 @@ tell_done(struct run *r)
 		      .exit_value = r->has_result ? r->result.exit_value : 0,
 		      .changes = r->has_result ? r->result.changes : 0, .traced = r->verified,
 		      .report = wire_text_of(report.data)) < 0)
-		log_info("client of %s: %s", r->op, err.text);
+		client_lost(r->client, &err);
 	client_idle(r->client);
 	r->client = NULL;
 }
@@ -272,8 +272,11 @@ on_outcome(void *arg, const struct msg_outcome *m, struct error *err)
 	ticket_drop(&r->ticket);
 	leave_session(r, r->result.kept, r->result.changes);
 	r->verdict.reason = r->result.reason;
-	if (r->result.status == RESULT_REFUSED)
+	if (r->result.status == RESULT_REFUSED) {
+		/* Refused by the walls, not by the rules that allowed it. */
 		r->verdict.effect = EFFECT_DENY;
+		r->verdict.n_rules = 0;
+	}
 	(void)snprintf(r->verdict.detail, sizeof(r->verdict.detail), "%s", r->result.detail);
 	r->state = RUN_CLOSE;
 	if (record_outcome(a, r->op, r->session_id, r->receipt.index, r->digest, m,

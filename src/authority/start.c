@@ -60,7 +60,6 @@ open_doors(struct authority *a)
 
 	names_learn(a);
 	sessions_seen(&a->sessions, views_last_session(a->views));
-	a->start.done = true;
 	r = doors_open(a, &err);
 	if (r == 0)
 		r = PEER_SEND(&a->loomd, ready, &err, .pid = (uint32_t)getpid());

@@ -31,7 +31,6 @@ struct start {
 	size_t n_left, left_cap, next_left, n_closing;
 	unsigned int waits; /* for so many of the things below */
 	bool closed;	    /* all of `left` is dealt with */
-	bool done;
 };
 
 void start_fini(struct authority *a);

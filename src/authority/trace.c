@@ -413,7 +413,7 @@ query_trace(struct asker *to, const struct query_in *in)
 		reply_error(to, R_INVALID_REQUEST, &err);
 		return;
 	}
-	q = question_new(to);
+	q = question_new(to, true);
 	if (q == NULL)
 		return;
 	if (gather_new(q, id) == NULL) {

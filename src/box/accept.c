@@ -1,8 +1,9 @@
 /*
  * The parent (root, a child of the box made for this) owns the session's directory: it takes the
  * lock, makes the plan's file and the stamps' and hands them to the child as open descriptors. The
- * child becomes the workspace's owner and does everything that touches the workspace. Its answer comes
- * back through shared memory; if it dies, the plan says what to undo, and another child undoes it.
+ * child becomes the workspace's owner and does everything that touches the workspace. Its answer
+ * comes back through shared memory; if it dies, the plan says what to undo, and another child
+ * undoes it.
  */
 #include "box/accept.h"
 
@@ -27,8 +28,8 @@
 /* What the child leaves for the parent, in shared memory. */
 struct answer {
 	struct accept_result result;
-	bool given;             /* the child got to its end */
-	bool clean;             /* nothing of it is left in the workspace: the plan can go */
+	bool given; /* the child got to its end */
+	bool clean; /* nothing of it is left in the workspace: the plan can go */
 };
 
 struct accept {
@@ -38,7 +39,7 @@ struct accept {
 	int workspace;
 	struct journal journal;
 	struct stamps stamps;
-	struct answer *answer;  /* shared */
+	struct answer *answer; /* shared */
 };
 
 static void
@@ -79,12 +80,14 @@ put_error(struct accept_result *r, int code, const char *text)
 		break;
 	case -ENOSPC:
 	case -EDQUOT:
-		put(r, RESULT_REFUSED, R_LIMIT_EXCEEDED, "no room in the workspace; nothing was changed "
-							 "(%.180s)",
+		put(r, RESULT_REFUSED, R_LIMIT_EXCEEDED,
+		    "no room in the workspace; nothing was changed "
+		    "(%.180s)",
 		    text);
 		break;
 	case -ESTALE:
-		put(r, RESULT_REFUSED, R_CONFLICTING_CONSTRAINTS, "%.200s; nothing was changed", text);
+		put(r, RESULT_REFUSED, R_CONFLICTING_CONSTRAINTS, "%.200s; nothing was changed",
+		    text);
 		break;
 	case -EACCES:
 	case -EPERM:
@@ -134,8 +137,8 @@ roll_back(struct accept *a, struct takeover *t, int code, const char *text)
 		put_error(&a->answer->result, code, text);
 	else
 		put(&a->answer->result, RESULT_FAILED, R_INTERNAL,
-		    "%.80s; and it is not undone (%.60s): what was replaced is in %s", text, why.text,
-		    a->journal.stage);
+		    "%.80s; and it is not undone (%.60s): what was replaced is in %s", text,
+		    why.text, a->journal.stage);
 }
 
 static int
@@ -170,7 +173,8 @@ accept_child(struct accept *a)
 		a->answer->clean = true;
 	} else {
 		r = carry_out(a, &t, &err);
-		/* Once the plan says done, nothing is undone any more: only clearing away is left. */
+		/* Once the plan says done, nothing is undone any more: only clearing away is left.
+		 */
 		if (r < 0 && a->journal.state != JOURNAL_DONE)
 			roll_back(a, &t, r, err.text);
 		else
@@ -268,8 +272,7 @@ accept_pending(int session_dir)
 int
 accept_recover(int sessions, const char *session, struct error *err)
 {
-	CLEANUP(accept_fini) struct accept a = {
-		.workspace = -1, .journal.fd = -1, .stamps.fd = -1};
+	CLEANUP(accept_fini) struct accept a = {.workspace = -1, .journal.fd = -1, .stamps.fd = -1};
 	CLEANUP(fd_closep) int dir = -1;
 	int r;
 
@@ -360,8 +363,8 @@ accept_prepare(struct accept *a, struct accept_result *ret)
 	if (r == 0)
 		r = journal_create(a->session.dir, &a->journal, &err);
 	if (r == -EEXIST)
-		put(ret, RESULT_REFUSED, R_BUSY, "an accept of %s was cut off and is not undone yet",
-		    session);
+		put(ret, RESULT_REFUSED, R_BUSY,
+		    "an accept of %s was cut off and is not undone yet", session);
 	else if (r < 0)
 		put(ret, RESULT_FAILED, R_INTERNAL, "%.240s", err.text);
 	return r == 0;
@@ -395,8 +398,8 @@ accept_settle(struct accept *a)
 void
 accept_job(const struct accept_in *in, struct accept_result *ret)
 {
-	CLEANUP(accept_fini) struct accept a = {
-		.in = in, .workspace = -1, .journal.fd = -1, .stamps.fd = -1};
+	CLEANUP(accept_fini)
+	struct accept a = {.in = in, .workspace = -1, .journal.fd = -1, .stamps.fd = -1};
 	struct error err = {0};
 	int r;
 

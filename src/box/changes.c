@@ -1,7 +1,7 @@
 /*
- * The walk goes down the upper layer with two descriptors, the directory there and the one it covers
- * in the workspace, and up again by "..", checking device and inode; so it holds a few descriptors
- * however deep the tree is. Per level it keeps the sorted names and where it was.
+ * The walk goes down the upper layer with two descriptors, the directory there and the one it
+ * covers in the workspace, and up again by "..", checking device and inode; so it holds a few
+ * descriptors however deep the tree is. Per level it keeps the sorted names and where it was.
  *
  * What overlayfs leaves (mounted with userxattr, which forbids redirects and metacopy): a removed
  * entry is a character device 0:0, or an empty file with user.overlay.whiteout in a directory whose
@@ -34,20 +34,20 @@ enum name_from { FROM_UPPER = 1, FROM_LOWER = 2 };
 
 struct walk_name {
 	char *text;
-	uint8_t from;   /* enum name_from bits */
+	uint8_t from; /* enum name_from bits */
 };
 
 struct walk_frame {
 	struct walk_name *names;
 	size_t n, cap, next;
-	size_t charged;       /* bytes counted against CHANGES_MEMORY_MAX */
-	size_t path_len;      /* of the walker's path at this directory */
+	size_t charged;	 /* bytes counted against CHANGES_MEMORY_MAX */
+	size_t path_len; /* of the walker's path at this directory */
 	dev_t udev, ldev;
 	ino_t uino, lino;
 	bool has_lower;
-	bool opaque;          /* nothing of the workspace shows through */
-	bool xwhiteouts;      /* whiteouts may be attributes */
-	int parked;           /* the workspace's descriptor while the child has none; or -1 */
+	bool opaque;	 /* nothing of the workspace shows through */
+	bool xwhiteouts; /* whiteouts may be attributes */
+	int parked;	 /* the workspace's descriptor while the child has none; or -1 */
 };
 
 struct walker {
@@ -55,7 +55,7 @@ struct walker {
 	size_t n, cap;
 	size_t charged;
 	uint32_t depth_max;
-	int upper, lower;     /* of the last frame; owned; lower -1 when it has none */
+	int upper, lower; /* of the last frame; owned; lower -1 when it has none */
 	struct buf path;
 	change_fn fn;
 	void *arg;
@@ -66,8 +66,9 @@ const char *
 change_kind_name(enum change_kind k)
 {
 	static const char *const names[] = {
-		[CHANGE_ADDED] = "added", [CHANGE_MODIFIED] = "modified",
-		[CHANGE_DELETED] = "deleted", [CHANGE_TYPE] = "type", [CHANGE_MODE] = "mode",
+		[CHANGE_ADDED] = "added",     [CHANGE_MODIFIED] = "modified",
+		[CHANGE_DELETED] = "deleted", [CHANGE_TYPE] = "type",
+		[CHANGE_MODE] = "mode",
 	};
 
 	return names[k];
@@ -77,7 +78,7 @@ const char *
 change_type_name(enum change_type t)
 {
 	static const char *const names[] = {
-		[TYPE_FILE] = "file", [TYPE_DIR] = "dir",       [TYPE_LINK] = "link",
+		[TYPE_FILE] = "file", [TYPE_DIR] = "dir",	[TYPE_LINK] = "link",
 		[TYPE_FIFO] = "fifo", [TYPE_SOCKET] = "socket", [TYPE_DEVICE] = "device",
 	};
 
@@ -586,8 +587,12 @@ walk(struct walker *w)
 int
 changes_walk(const struct changes_in *in, change_fn fn, void *arg, struct error *err)
 {
-	struct walker w = {.upper = -1, .lower = -1, .depth_max = in->depth_max, .fn = fn,
-			   .arg = arg, .err = err};
+	struct walker w = {.upper = -1,
+			   .lower = -1,
+			   .depth_max = in->depth_max,
+			   .fn = fn,
+			   .arg = arg,
+			   .err = err};
 	int r = 0;
 
 	buf_init(&w.path, CHANGES_MEMORY_MAX);

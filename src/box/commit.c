@@ -88,8 +88,8 @@ takeover_open_parent(int workspace, const char *path, const char **ret_name, str
 /* The parent of the step before is mostly that of the next. */
 struct parents {
 	int workspace;
-	int fd;                 /* -1: none yet */
-	char *path;             /* of fd's directory with a slash at the end; borrowed length below */
+	int fd;	    /* -1: none yet */
+	char *path; /* of fd's directory with a slash at the end; borrowed length below */
 	size_t len;
 };
 

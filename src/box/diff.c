@@ -96,7 +96,7 @@ struct text_side {
 	enum text_state state;
 	enum change_type type;
 	uint32_t mode;
-	struct buf content;     /* when there */
+	struct buf content; /* when there */
 };
 
 static void
@@ -246,13 +246,17 @@ static const char *
 note_for(enum change_kind kind, enum change_type type)
 {
 	static const char *const notes[][6] = {
-		[CHANGE_ADDED] = {[TYPE_DIR] = "directory added", [TYPE_FIFO] = "fifo added",
-				  [TYPE_SOCKET] = "socket added", [TYPE_DEVICE] = "device added"},
+		[CHANGE_ADDED] = {[TYPE_DIR] = "directory added",
+				  [TYPE_FIFO] = "fifo added",
+				  [TYPE_SOCKET] = "socket added",
+				  [TYPE_DEVICE] = "device added"},
 		[CHANGE_DELETED] = {[TYPE_DIR] = "directory deleted, with all in it",
-				    [TYPE_FIFO] = "fifo deleted", [TYPE_SOCKET] = "socket deleted",
+				    [TYPE_FIFO] = "fifo deleted",
+				    [TYPE_SOCKET] = "socket deleted",
 				    [TYPE_DEVICE] = "device deleted"},
 		[CHANGE_MODIFIED] = {[TYPE_DEVICE] = "another device"},
-		[CHANGE_MODE] = {[TYPE_DIR] = "directory mode changed", [TYPE_FIFO] = "fifo mode changed",
+		[CHANGE_MODE] = {[TYPE_DIR] = "directory mode changed",
+				 [TYPE_FIFO] = "fifo mode changed",
 				 [TYPE_SOCKET] = "socket mode changed",
 				 [TYPE_DEVICE] = "device mode changed"},
 	};
@@ -283,9 +287,9 @@ unified_change(void *arg, const struct change *c, struct error *err)
 		if (was)
 			r = put_sides(d, c, true, false, err);
 		else
-			put_note(&d->out, c->path, note_for(CHANGE_DELETED,
-							    S_ISDIR(c->lower.st_mode) ? TYPE_DIR
-										      : TYPE_DEVICE));
+			put_note(&d->out, c->path,
+				 note_for(CHANGE_DELETED,
+					  S_ISDIR(c->lower.st_mode) ? TYPE_DIR : TYPE_DEVICE));
 		if (r == 0 && is)
 			r = put_sides(d, c, false, true, err);
 		else if (r == 0)
@@ -305,7 +309,8 @@ unified_change(void *arg, const struct change *c, struct error *err)
 static int
 diff_write(int upper, int lower, struct diff *d, enum diff_form form, struct error *err)
 {
-	const struct changes_in in = {.upper = upper, .lower = lower, .depth_max = CHANGES_DEPTH_MAX};
+	const struct changes_in in = {
+		.upper = upper, .lower = lower, .depth_max = CHANGES_DEPTH_MAX};
 	int r;
 
 	buf_init(&d->out, DIFF_BUFFER_MAX);

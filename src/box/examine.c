@@ -1,7 +1,7 @@
 /*
  * Four looks, one after the other: streams, workspace, arguments, variables; the first thing that
- * stands against it ends them. A look fills its part of the facts and returns R_ALLOWED, or says why
- * not. What the client can change while it is looked at is read once, or sealed.
+ * stands against it ends them. A look fills its part of the facts and returns R_ALLOWED, or says
+ * why not. What the client can change while it is looked at is read once, or sealed.
  */
 #include "box/examine.h"
 
@@ -104,17 +104,28 @@ static const struct {
 	unsigned long magic;
 	const char *name;
 } no_file_systems[] = {
-	{PROC_SUPER_MAGIC, "procfs"},	     {SYSFS_MAGIC, "sysfs"},
-	{CGROUP_SUPER_MAGIC, "cgroup"},	     {CGROUP2_SUPER_MAGIC, "cgroup2"},
-	{DEVPTS_SUPER_MAGIC, "devpts"},	     {DEBUGFS_MAGIC, "debugfs"},
-	{TRACEFS_MAGIC, "tracefs"},	     {SECURITYFS_MAGIC, "securityfs"},
-	{SELINUX_MAGIC, "selinuxfs"},	     {BPF_FS_MAGIC, "bpf"},
-	{PSTOREFS_MAGIC, "pstore"},	     {EFIVARFS_MAGIC, "efivarfs"},
-	{BINFMTFS_MAGIC, "binfmt_misc"},     {NSFS_MAGIC, "nsfs"},
-	{HUGETLBFS_MAGIC, "hugetlbfs"},	     {RDTGROUP_SUPER_MAGIC, "resctrl"},
-	{0x62656570UL, "configfs"},	     {0x19800202UL, "mqueue"},
-	{0x65735543UL, "fusectl"},	     {0x67596969UL, "rpc_pipefs"},
-	{0x0187UL, "autofs"},		     {0x6c6f6f70UL, "binderfs"},
+	{PROC_SUPER_MAGIC, "procfs"},
+	{SYSFS_MAGIC, "sysfs"},
+	{CGROUP_SUPER_MAGIC, "cgroup"},
+	{CGROUP2_SUPER_MAGIC, "cgroup2"},
+	{DEVPTS_SUPER_MAGIC, "devpts"},
+	{DEBUGFS_MAGIC, "debugfs"},
+	{TRACEFS_MAGIC, "tracefs"},
+	{SECURITYFS_MAGIC, "securityfs"},
+	{SELINUX_MAGIC, "selinuxfs"},
+	{BPF_FS_MAGIC, "bpf"},
+	{PSTOREFS_MAGIC, "pstore"},
+	{EFIVARFS_MAGIC, "efivarfs"},
+	{BINFMTFS_MAGIC, "binfmt_misc"},
+	{NSFS_MAGIC, "nsfs"},
+	{HUGETLBFS_MAGIC, "hugetlbfs"},
+	{RDTGROUP_SUPER_MAGIC, "resctrl"},
+	{0x62656570UL, "configfs"},
+	{0x19800202UL, "mqueue"},
+	{0x65735543UL, "fusectl"},
+	{0x67596969UL, "rpc_pipefs"},
+	{0x0187UL, "autofs"},
+	{0x6c6f6f70UL, "binderfs"},
 };
 
 static enum reason
@@ -127,10 +138,11 @@ look_file_system(struct look *l)
 			       strerror(errno));
 	for (size_t i = 0; i < ARRAY_LEN(no_file_systems); i++)
 		if ((unsigned long)sfs.f_type == no_file_systems[i].magic)
-			return against(l, R_INVALID_PATH,
-				       "the workspace lies in a %s file system, which holds no files "
-				       "of anyone's",
-				       no_file_systems[i].name);
+			return against(
+				l, R_INVALID_PATH,
+				"the workspace lies in a %s file system, which holds no files "
+				"of anyone's",
+				no_file_systems[i].name);
 	return R_ALLOWED;
 }
 
@@ -187,9 +199,10 @@ look_reachable(struct look *l, const char *path, const struct stat *st, uint64_t
 		return R_ALLOWED;
 	if (st->st_nlink == 0 || (len > cut && strcmp(path + len - cut, DELETED) == 0))
 		return against(l, R_INVALID_PATH, "the workspace was deleted");
-	return against(l, R_INVALID_PATH,
-		       "the workspace cannot be reached by its path (hidden by a mount, or in another "
-		       "mount namespace)");
+	return against(
+		l, R_INVALID_PATH,
+		"the workspace cannot be reached by its path (hidden by a mount, or in another "
+		"mount namespace)");
 }
 
 static enum reason
@@ -220,8 +233,8 @@ look_place(struct look *l)
 	if (places_judge(l->in->workspace, l->in->ours, l->in->n_ours, &why, &err) < 0)
 		return failed(l, "where the workspace lies", &err);
 	if (why != NULL)
-		return against(l, R_INVALID_PATH, "the workspace %.160s; use a directory of its own",
-			       why);
+		return against(l, R_INVALID_PATH,
+			       "the workspace %.160s; use a directory of its own", why);
 	return R_ALLOWED;
 }
 
@@ -355,10 +368,11 @@ look_args(struct look *l)
 		return r;
 	for (size_t at = ARGS_SALT_LEN; at < b.len; at += strlen(b.data + at) + 1) {
 		if (strlen(b.data + at) > ARGUMENT_MAX)
-			return against(l, R_LIMIT_EXCEEDED, "argument %u is longer than %d bytes", n,
-				       ARGUMENT_MAX);
+			return against(l, R_LIMIT_EXCEEDED, "argument %u is longer than %d bytes",
+				       n, ARGUMENT_MAX);
 		if (++n > ARGS_COUNT_MAX)
-			return against(l, R_LIMIT_EXCEEDED, "more than %d arguments", ARGS_COUNT_MAX);
+			return against(l, R_LIMIT_EXCEEDED, "more than %d arguments",
+				       ARGS_COUNT_MAX);
 	}
 	if (n == 0)
 		return against(l, R_INVALID_ARGUMENT, "there is no command");
@@ -378,10 +392,11 @@ look_variable(struct look *l, const uint8_t *salt, const char *entry)
 	struct env_fact *e;
 
 	if (equals == NULL || !variable_name_valid(entry, name_len) || name_len > ENV_NAME_MAX)
-		return against(l, R_INVALID_ARGUMENT,
-			       "variable %u has no proper name (a letter or _, then letters, digits and "
-			       "_, at most %d)",
-			       f->n_env + 1, ENV_NAME_MAX);
+		return against(
+			l, R_INVALID_ARGUMENT,
+			"variable %u has no proper name (a letter or _, then letters, digits and "
+			"_, at most %d)",
+			f->n_env + 1, ENV_NAME_MAX);
 	if (name_len + value_len + 1 > ARGUMENT_MAX)
 		return against(l, R_LIMIT_EXCEEDED, "variable %.*s is longer than %d bytes",
 			       (int)name_len, entry, ARGUMENT_MAX);
@@ -396,9 +411,10 @@ look_variable(struct look *l, const uint8_t *salt, const char *entry)
 	memcpy(e->name, entry, name_len);
 	e->name[name_len] = '\0';
 	e->length = (uint32_t)value_len;
-	hmac_sha256(salt, ARGS_SALT_LEN,
-		    (const struct hash_part[]){{entry, name_len}, {"=", 1}, {equals + 1, value_len}},
-		    3, e->hmac);
+	hmac_sha256(
+		salt, ARGS_SALT_LEN,
+		(const struct hash_part[]){{entry, name_len}, {"=", 1}, {equals + 1, value_len}}, 3,
+		e->hmac);
 	return R_ALLOWED;
 }
 
@@ -451,7 +467,8 @@ examine_workspace_is(int fd, const struct workspace_facts *w, struct error *err)
 		return error_sys(err, -errno, "fstat the workspace");
 	if (!S_ISDIR(st.st_mode) || st.st_dev != makedev(w->dev_major, w->dev_minor) ||
 	    st.st_ino != w->ino)
-		return error_set(err, -ESTALE, "the workspace is another directory than was recorded");
+		return error_set(err, -ESTALE,
+				 "the workspace is another directory than was recorded");
 	if (st.st_uid != w->uid || st.st_gid != w->gid)
 		return error_set(err, -ESTALE, "the workspace has another owner than was recorded");
 	return 0;

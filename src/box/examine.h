@@ -20,16 +20,16 @@
 #define EXAMINE_OURS_MAX 4
 
 struct examine_in {
-	int workspace;          /* directory, O_PATH or not */
-	int streams[3];         /* stdin, stdout, stderr */
-	int args;               /* sealed memfd: salt, then NUL-terminated arguments */
-	int env;                /* sealed memfd: salt, then NUL-terminated NAME=VALUE; -1: none */
-	const void *cwd;        /* as the client sent it */
+	int workspace;	 /* directory, O_PATH or not */
+	int streams[3];	 /* stdin, stdout, stderr */
+	int args;	 /* sealed memfd: salt, then NUL-terminated arguments */
+	int env;	 /* sealed memfd: salt, then NUL-terminated NAME=VALUE; -1: none */
+	const void *cwd; /* as the client sent it */
 	size_t cwd_len;
 	/*
-	 * Directories of Loom's own (sessions, run, configuration) as far as the caller has them; for
-	 * each, neither it nor anything above or beneath it can be a workspace. The parent of the
-	 * first one counts too: the sessions lie in the state directory.
+	 * Directories of Loom's own (sessions, run, configuration) as far as the caller has them;
+	 * for each, neither it nor anything above or beneath it can be a workspace. The parent of
+	 * the first one counts too: the sessions lie in the state directory.
 	 */
 	int ours[EXAMINE_OURS_MAX];
 	size_t n_ours;

@@ -1,11 +1,11 @@
 /*
- * One walk gathers the items, computes the manifest and looks for what stands against it. All of that
- * is counted before anything is said, so that the sentence can be the one that helps most: first that
- * the changes are not those that were recorded, then what must never be taken, what has to be named,
- * what cannot be taken over, what somebody else changed.
+ * One walk gathers the items, computes the manifest and looks for what stands against it. All of
+ * that is counted before anything is said, so that the sentence can be the one that helps most:
+ * first that the changes are not those that were recorded, then what must never be taken, what has
+ * to be named, what cannot be taken over, what somebody else changed.
  *
- * A directory that goes is looked through whole: what somebody put into it since, what is protected in
- * it, and what could not be removed must not go down with it unnoticed.
+ * A directory that goes is looked through whole: what somebody put into it since, what is protected
+ * in it, and what could not be removed must not go down with it unnoticed.
  */
 #include "box/takeover.h"
 
@@ -36,7 +36,7 @@ struct gather {
 	struct objection against[O_COUNT];
 	struct accept_result *result;
 	const struct change *within; /* while a directory that goes is looked through */
-	struct buf path;             /* then: of the entry, from the workspace on */
+	struct buf path;	     /* then: of the entry, from the workspace on */
 };
 
 static void
@@ -62,7 +62,8 @@ changed_since(const struct takeover *t, const struct stat *st)
 	return newer(&st->st_ctim, &t->started) && !stamps_have(t->stamps, st);
 }
 
-/* An entry of a directory that goes. The walk sees the workspace's directory as if it were a layer. */
+/* An entry of a directory that goes. The walk sees the workspace's directory as if it were a layer.
+ */
 static int
 look_at_going(void *arg, const struct change *c, struct error *err)
 {
@@ -262,15 +263,17 @@ judge_objections(struct gather *g, struct accept_result *r)
 		enum reason reason;
 		const char *before, *after;
 	} sentences[] = {
-		[O_NEVER] = {R_RULE_DENIED, "inside of .git nothing is taken over: ",
-			     "; --path . takes the rest"},
+		[O_NEVER] = {R_RULE_DENIED,
+			     "inside of .git nothing is taken over: ", "; --path . takes the rest"},
 		[O_PROTECTED] = {R_RULE_DENIED, "protected, taken over only by name: ",
 				 "; --path P names one, --path . takes the rest"},
 		[O_SPECIAL] = {R_RULE_DENIED, "no device, fifo or socket is taken over: ",
 			       "; remove it in the session or select others with --path"},
-		[O_FOREIGN] = {R_INVALID_PATH, "directories of another user cannot be removed: ", ""},
-		[O_CONFLICT] = {R_CONFLICTING_CONSTRAINTS, "changed in the workspace since the session "
-							   "started: ",
+		[O_FOREIGN] = {R_INVALID_PATH,
+			       "directories of another user cannot be removed: ", ""},
+		[O_CONFLICT] = {R_CONFLICTING_CONSTRAINTS,
+				"changed in the workspace since the session "
+				"started: ",
 				"; merge by hand, or select others with --path"},
 	};
 
@@ -294,7 +297,8 @@ judge(struct gather *g, const uint8_t expected[SHA256_LEN], struct accept_result
 
 	if (!bytes_equal_ct(r->manifest, expected, SHA256_LEN)) {
 		refuse(r, R_CONFLICTING_CONSTRAINTS,
-		       "the changes are not the ones that were decided on; look at the diff and accept "
+		       "the changes are not the ones that were decided on; look at the diff and "
+		       "accept "
 		       "again");
 	} else if (missing != NULL) {
 		change_show(missing, shown);

@@ -467,7 +467,8 @@ cpu_of_children(void)
 
 /*
  * The command has ended. Orphans are our children, so if there is no child there is nobody, and it
- * is over at once; else the kernel kills them as we go, and the keeper waits for that.
+ * is over at once; taking the namespaces down can then wait until the keeper has told it. Else the
+ * kernel kills the others as we go, and the keeper waits for that.
  */
 static void NORETURN
 end(struct init *in, int status)
@@ -479,6 +480,8 @@ end(struct init *in, int status)
 	ended.alone = waitpid(-1, &status, WNOHANG | __WALL) < 0 && errno == ECHILD;
 	ended.cpu_us = cpu_of_children();
 	(void)!sandbox_send(in->start->control, &ended, sizeof(ended), NULL, 0);
+	if (ended.alone)
+		(void)!sandbox_recv(in->start->control, &status, sizeof(status), NULL, 0, NULL);
 	_exit(0);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The head has a fixed size, so that changing the state is a write of one byte. Steps carry a digest:
- * the file system may have kept the head and lost them.
+ * The head has a fixed size, so that changing the state is a write of one byte. Steps carry a
+ * digest: the file system may have kept the head and lost them.
  */
 #include "box/journal.h"
 

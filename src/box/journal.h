@@ -24,39 +24,41 @@
 #define STAGE_NAME_MAX 48
 
 enum journal_state {
-	JOURNAL_STAGING = 'S',    /* nothing in the workspace but the staging directory */
+	JOURNAL_STAGING = 'S',	  /* nothing in the workspace but the staging directory */
 	JOURNAL_COMMITTING = 'C', /* some of the steps are done */
-	JOURNAL_DONE = 'D',       /* all are; the staging directory holds what was replaced */
+	JOURNAL_DONE = 'D',	  /* all are; the staging directory holds what was replaced */
 };
 
 /* Items are numbered; the staging directory has new/N for what comes and old/N for what goes. */
 enum step_verb {
 	STEP_CHMOD = 1, /* PATH from mode_from to mode_to; was: its inode number */
-	STEP_PUT = 2,   /* new/N to PATH, where nothing is; staged: the inode number of new/N */
-	STEP_SWAP = 3,  /* new/N and PATH change places; staged, was */
-	STEP_TAKE = 4,  /* PATH to old/N; was */
+	STEP_PUT = 2,	/* new/N to PATH, where nothing is; staged: the inode number of new/N */
+	STEP_SWAP = 3,	/* new/N and PATH change places; staged, was */
+	STEP_TAKE = 4,	/* PATH to old/N; was */
 };
 
 struct step {
 	enum step_verb verb;
 	uint32_t item;
 	uint32_t mode_from, mode_to;
-	uint64_t staged, was;     /* inode numbers; 0: none, or (CHMOD) one that comes with a step before */
-	char *path;               /* owned; relative to the workspace, "." for itself */
+	uint64_t staged,
+		was; /* inode numbers; 0: none, or (CHMOD) one that comes with a step before */
+	char *path;  /* owned; relative to the workspace, "." for itself */
 };
 
 struct journal {
 	int fd;
 	enum journal_state state;
 	char stage[STAGE_NAME_MAX];
-	struct step *steps;       /* owned */
+	struct step *steps; /* owned */
 	size_t n, cap;
 };
 
 void journal_fini(struct journal *j);
 /* A new one in state STAGING, with a staging name of its own, durably. -EEXIST: one is there. */
 int journal_create(int session_dir, struct journal *ret, struct error *err) MUST_CHECK;
-int journal_add(struct journal *j, const struct step *s, struct error *err) MUST_CHECK; /* copies path */
+int journal_add(struct journal *j, const struct step *s,
+		struct error *err) MUST_CHECK; /* copies path */
 /* Write the steps, sync them, then the state COMMITTING, and sync it. */
 int journal_commit(struct journal *j, struct error *err) MUST_CHECK;
 int journal_state(struct journal *j, enum journal_state state, struct error *err) MUST_CHECK;

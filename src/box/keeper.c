@@ -658,7 +658,8 @@ finish(struct keeper *k, struct relay *relay, int32_t exec_errno)
 	relay_stream(&relay->out, &done.out);
 	relay_stream(&relay->err, &done.err);
 	(void)!sandbox_send(k->park->box, &done, sizeof(done), NULL, 0);
-	/* The end of our channel tells the box that nothing is left, so it is the last thing. */
+	/* Now init may go. The end of our channel tells the box that nothing is left, so it is last. */
+	fd_closep(&k->control);
 	while (waitpid(k->init, NULL, 0) < 0 && errno == EINTR)
 		;
 }

@@ -1,7 +1,7 @@
 /*
- * Entries are written one by one and hashed on the way out, so that a manifest of any length costs a
- * buffer. The array's brackets and commas are written here; each entry is canonical by itself, and an
- * array of canonical values joined by commas is canonical.
+ * Entries are written one by one and hashed on the way out, so that a manifest of any length costs
+ * a buffer. The array's brackets and commas are written here; each entry is canonical by itself,
+ * and an array of canonical values joined by commas is canonical.
  */
 #include "box/manifest.h"
 
@@ -194,10 +194,11 @@ manifest_change(void *arg, const struct change *c, struct error *err)
 }
 
 int
-manifest_of(int upper, int lower, struct selection *sel, int out_fd,
-	    uint8_t ret_digest[SHA256_LEN], struct error *err)
+manifest_of(int upper, int lower, struct selection *sel, int out_fd, uint8_t ret_digest[SHA256_LEN],
+	    struct error *err)
 {
-	const struct changes_in in = {.upper = upper, .lower = lower, .depth_max = CHANGES_DEPTH_MAX};
+	const struct changes_in in = {
+		.upper = upper, .lower = lower, .depth_max = CHANGES_DEPTH_MAX};
 	struct manifest_walk w = {.sel = sel};
 	uint8_t digest[SHA256_LEN];
 	const char *missing;

@@ -20,8 +20,8 @@
 
 struct manifest {
 	struct sha256 *hash;
-	struct buf out;         /* not yet written */
-	int out_fd;             /* -1: only the digest is wanted */
+	struct buf out; /* not yet written */
+	int out_fd;	/* -1: only the digest is wanted */
 	uint64_t entries;
 };
 int manifest_begin(struct manifest *m, int out_fd, struct error *err) MUST_CHECK;

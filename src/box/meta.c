@@ -33,14 +33,15 @@ meta_json(const struct store_meta *m)
 
 	(void)snprintf(dev, sizeof(dev), "%u:%u", m->dev_major, m->dev_minor);
 	(void)snprintf(ino, sizeof(ino), "%llu", (unsigned long long)m->ino);
-	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I}",
-			 "v", 1, "session", m->session, "name", m->name, "path",
-			 json_escaped(m->path, strlen(m->path)), "dev", dev, "ino", ino, "uid",
-			 (json_int_t)m->uid, "gid", (json_int_t)m->gid, "owner",
-			 (json_int_t)m->owner, "profile", hex_json(m->profile, sizeof(m->profile)),
-			 "started", (json_int_t)m->started_ms, "startedNs",
-			 (json_int_t)m->started_ns, "ended", (json_int_t)m->ended_ms, "changes",
-			 (json_int_t)m->changes, "bytes", (json_int_t)m->bytes);
+	return json_pack(
+		"{s:i, s:s, s:s, s:o, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "v",
+		1, "session", m->session, "name", m->name, "path",
+		json_escaped(m->path, strlen(m->path)), "dev", dev, "ino", ino, "uid",
+		(json_int_t)m->uid, "gid", (json_int_t)m->gid, "owner", (json_int_t)m->owner,
+		"profile", hex_json(m->profile, sizeof(m->profile)), "started",
+		(json_int_t)m->started_ms, "startedNs", (json_int_t)m->started_ns, "ended",
+		(json_int_t)m->ended_ms, "changes", (json_int_t)m->changes, "bytes",
+		(json_int_t)m->bytes);
 }
 
 json_t *
@@ -178,9 +179,9 @@ read_device(const json_t *v, struct store_meta *m, struct error *err)
 static int
 read_members(const json_t *v, struct store_meta *m, struct error *err)
 {
-	static const char *const keys[] = {"v", "session", "name", "path", "dev", "ino", "uid", "gid",
-					   "owner", "profile", "started", "startedNs", "ended",
-					   "changes", "bytes", NULL};
+	static const char *const keys[] = {
+		"v",	 "session", "name",    "path",	    "dev",   "ino",	"uid",	 "gid",
+		"owner", "profile", "started", "startedNs", "ended", "changes", "bytes", NULL};
 	const char *profile = NULL;
 	uint64_t ns = 0, version = 0;
 	int r = json_only_keys(v, keys, err);

@@ -7,9 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
@@ -67,7 +70,8 @@ look_line(char *line, uint64_t mount_id, const char *path, struct mount_facts *f
 		f->found = true;
 		(void)snprintf(f->fs, sizeof(f->fs), "%s", type);
 	}
-	/* A mount on the directory itself is the one it lies on, or hides it (found by reopening). */
+	/* A mount on the directory itself is the one it lies on, or hides it (found by reopening).
+	 */
 	if (!f->beneath && strcmp(point, path) != 0 && path_is_beneath(point, path)) {
 		f->beneath = true;
 		(void)snprintf(f->beneath_at, sizeof(f->beneath_at), "%s", point);
@@ -100,18 +104,63 @@ mount_table_look_in(const char *text, uint64_t mount_id, const char *path, struc
 	return 0;
 }
 
+/* The table as it was read last, for as long as the kernel says that it has not changed. */
+static struct {
+	int fd;		 /* -1: none yet */
+	ino_t namespace; /* the mount namespace it is of */
+	struct buf text;
+} table = {.fd = -1};
+
+static int
+table_open(ino_t namespace, struct error *err)
+{
+	fd_closep(&table.fd);
+	buf_fini(&table.text);
+	table.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	if (table.fd < 0)
+		return error_sys(err, -errno, "open the table of mounts");
+	table.namespace = namespace;
+	buf_init(&table.text, MOUNTINFO_MAX);
+	return 0;
+}
+
+/*
+ * The kernel marks the open file when a mount of its namespace comes, goes or changes
+ * (proc_pid_mounts(5)). Asked before reading, so that a change in between is seen at the next time.
+ */
+static int
+table_refresh(struct error *err)
+{
+	struct pollfd p = {.events = POLLPRI};
+	struct stat st;
+	int r = 0;
+
+	if (stat("/proc/self/ns/mnt", &st) != 0)
+		return error_sys(err, -errno, "look at the mount namespace");
+	if (table.fd < 0 || table.namespace != st.st_ino)
+		r = table_open(st.st_ino, err);
+	if (r < 0)
+		return r;
+	p.fd = table.fd;
+	if (poll(&p, 1, 0) < 0)
+		return error_sys(err, -errno, "ask for changes of the table of mounts");
+	if (p.revents == 0 && table.text.len > 0)
+		return 0;
+	if (lseek(table.fd, 0, SEEK_SET) != 0)
+		return error_sys(err, -errno, "read the table of mounts");
+	buf_reset(&table.text);
+	r = fd_read_to_end(table.fd, &table.text, err);
+	if (r < 0) {
+		fd_closep(&table.fd);
+		return error_prefix(err, "the table of mounts");
+	}
+	return 0;
+}
+
 int
 mount_table_look(uint64_t mount_id, const char *path, struct mount_facts *ret, struct error *err)
 {
-	CLEANUP(buf_fini) struct buf b = {0};
-	CLEANUP(fd_closep) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	int r;
+	int r = table_refresh(err);
 
-	if (fd < 0)
-		return error_sys(err, -errno, "open the table of mounts");
-	buf_init(&b, MOUNTINFO_MAX);
-	r = fd_read_to_end(fd, &b, err);
-	if (r < 0)
-		return error_prefix(err, "the table of mounts");
-	return mount_table_look_in(b.data, mount_id, path, ret, err);
+	return r < 0 ? r : mount_table_look_in(table.text.data, mount_id, path, ret, err);
 }

@@ -9,10 +9,10 @@
 #include "base/macro.h"
 
 struct mount_facts {
-	bool found;             /* the mount that the directory lies on is in this namespace */
-	char fs[32];            /* its file system type, cut if longer */
-	bool beneath;           /* another mount lies strictly beneath the directory */
-	char beneath_at[256];   /* where, raw bytes, cut if longer */
+	bool found;	      /* the mount that the directory lies on is in this namespace */
+	char fs[32];	      /* its file system type, cut if longer */
+	bool beneath;	      /* another mount lies strictly beneath the directory */
+	char beneath_at[256]; /* where, raw bytes, cut if longer */
 };
 /* MOUNT_ID: of the directory (statx); PATH: of it, absolute, raw bytes. */
 int mount_table_look(uint64_t mount_id, const char *path, struct mount_facts *ret,

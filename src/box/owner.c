@@ -1,6 +1,6 @@
 /*
- * Becoming the owner is the order that the kernel asks for: keep the permitted set over the change of
- * ids, groups before ids while there still is the right to change them, then cut the set down.
+ * Becoming the owner is the order that the kernel asks for: keep the permitted set over the change
+ * of ids, groups before ids while there still is the right to change them, then cut the set down.
  *
  * The reserve is CAP_DAC_READ_SEARCH, permitted and not effective. It is raised for one system call
  * and only where the thing in the way belongs to the user himself, who could have opened it up with

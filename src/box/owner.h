@@ -26,11 +26,13 @@ int owner_become(uid_t uid, gid_t gid, struct error *err) MUST_CHECK;
  * Look-ups by descriptor and name that never follow a link. They are done as the process is; on
  * EACCES, where the object in the way belongs to the process's own user, once more with the reserve
  * raised (a directory: to search and list it; a file: to read it). Return as the system calls do,
- * with errno set. A process that has not become anybody has no reserve, and they are the plain calls.
+ * with errno set. A process that has not become anybody has no reserve, and they are the plain
+ * calls.
  */
 int owner_stat(int dir, const char *name, struct stat *ret);
-int owner_open_dir(int dir, const char *name);             /* O_RDONLY|O_DIRECTORY */
-int owner_open_file(int dir, const char *name);            /* O_RDONLY|O_NONBLOCK; a regular file or -1, EINVAL */
+int owner_open_dir(int dir, const char *name); /* O_RDONLY|O_DIRECTORY */
+int owner_open_file(int dir,
+		    const char *name); /* O_RDONLY|O_NONBLOCK; a regular file or -1, EINVAL */
 ssize_t owner_readlink(int dir, const char *name, char *out, size_t size);
 ssize_t owner_getxattr(int fd, const char *name, void *out, size_t size);
 

@@ -1,9 +1,10 @@
 /*
- * Two kinds. Fixed ones are in a table. Homes come from /etc/passwd, read as a file: no name service
- * is asked by a process of root's. The places that exist are opened once and kept as device and inode,
- * each with the chain of directories above it for the question of what contains it; the table is made
- * anew when /etc/passwd changed or after a minute. What lies in a home (keys, credentials) is in it too,
- * and is looked up once more when a workspace lies in that home, since it can appear any time.
+ * Two kinds. Fixed ones are in a table. Homes come from /etc/passwd, read as a file: no name
+ * service is asked by a process of root's. The places that exist are opened once and kept as device
+ * and inode, each with the chain of directories above it for the question of what contains it; the
+ * table is made anew when /etc/passwd changed or after a minute. What lies in a home (keys,
+ * credentials) is in it too, and is looked up once more when a workspace lies in that home, since
+ * it can appear any time.
  *
  * A workspace is then judged by walking ".." from its descriptor to the root.
  */
@@ -27,15 +28,16 @@
 #define PLACES_MAX 65536
 #define AUTOFS_MAGIC 0x0187
 #define PLACES_REFRESH_MS 60000
-#define WALK_MAX 4096           /* levels above a workspace; the kernel's paths end there */
+#define WALK_MAX 4096 /* levels above a workspace; the kernel's paths end there */
 #define WHY_MAX 256
+#define OWN_MAX 8 /* directories of Loom's own that are remembered */
 
 enum place_rule {
-	PLACE_ITSELF = 1,       /* may not be it */
-	PLACE_BENEATH = 2,      /* nor lie in it */
-	PLACE_CONTAINS = 4,     /* nor contain it */
-	PLACE_FINE = 8,         /* what lies in it is fine, whatever is said of what is above it */
-	PLACE_HOME = 16,        /* look for HOME_SECRETS in it */
+	PLACE_ITSELF = 1,   /* may not be it */
+	PLACE_BENEATH = 2,  /* nor lie in it */
+	PLACE_CONTAINS = 4, /* nor contain it */
+	PLACE_FINE = 8,	    /* what lies in it is fine, whatever is said of what is above it */
+	PLACE_HOME = 16,    /* look for HOME_SECRETS in it */
 };
 #define PLACE_ALL (PLACE_ITSELF | PLACE_BENEATH | PLACE_CONTAINS)
 
@@ -80,14 +82,20 @@ struct object {
 
 struct place {
 	struct object at;
-	unsigned int rules;     /* enum place_rule bits */
-	char name[96];          /* for people */
+	unsigned int rules; /* enum place_rule bits */
+	char name[96];	    /* for people */
 };
 
 /* A directory that contains a place: it may not be a workspace either. */
 struct container {
 	struct object at;
 	size_t place;
+};
+
+/* A directory of Loom's own, with those above it. */
+struct own {
+	struct object chain[WALK_MAX];
+	int n; /* 0: not looked up yet */
 };
 
 static struct places {
@@ -98,6 +106,7 @@ static struct places {
 	uint64_t made_ms;
 	struct timespec passwd;
 	bool made;
+	struct own *own[OWN_MAX];
 } known;
 
 static char why_text[WHY_MAX];
@@ -217,7 +226,8 @@ place_add_path(struct places *p, const char *path, const char *name, unsigned in
 	return r;
 }
 
-/* Homes of people and of root. Those of services are mostly no homes (/bin, /var/www, /nonexistent). */
+/* Homes of people and of root. Those of services are mostly no homes (/bin, /var/www,
+ * /nonexistent). */
 static bool
 is_home(const struct passwd *pw)
 {
@@ -281,6 +291,8 @@ places_fini(struct places *p)
 {
 	free(p->places);
 	free(p->above);
+	for (size_t i = 0; i < OWN_MAX; i++)
+		free(p->own[i]);
 	*p = (struct places){0};
 }
 
@@ -339,7 +351,8 @@ contains_secret(int home, const char *secret, const struct object *workspace)
 {
 	char above[PATH_NAME_MAX];
 
-	for (const char *slash = strchr(secret, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+	for (const char *slash = strchr(secret, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
 		struct stat st;
 		struct object at;
 
@@ -368,7 +381,8 @@ judge_home(int home, const struct place *p, const struct object *chain, int leve
 		at = object_of(&st);
 		for (int k = 0; k < level; k++)
 			if (object_is(&chain[k], &at))
-				return why(k == 0 ? "is" : "lies beneath", home_secrets[i], p->name);
+				return why(k == 0 ? "is" : "lies beneath", home_secrets[i],
+					   p->name);
 	}
 	return NULL;
 }
@@ -436,42 +450,74 @@ judge_walk(int fd, struct object *chain, int *ret_n, const char **ret_why, struc
 	return 0;
 }
 
+/* OURS and what is above it, remembered as number I until the table is made anew. */
 static int
-judge_ours(int ours, const struct object *chain, int n, const char **ret_why, struct error *err)
+own_get(size_t i, int ours, const struct own **ret, struct error *err)
 {
-	struct object *above = malloc(WALK_MAX * sizeof(*above));
-	int levels;
+	struct own *o = known.own[i];
+	struct object at;
+	struct stat st;
+	int n;
 
-	if (above == NULL)
+	if (fstat(ours, &st) != 0)
+		return error_sys(err, -errno, "fstat a directory of Loom's own");
+	at = object_of(&st);
+	if (o == NULL)
+		o = known.own[i] = calloc(1, sizeof(*o));
+	if (o == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
-	*ret_why = NULL;
-	levels = chain_of(ours, above, err);
-	for (int i = 0; levels > 0 && i < n; i++)
-		if (object_is(&chain[i], &above[0]))
-			*ret_why = why(i == 0 ? "is" : "lies beneath", "a directory of Loom's own",
-				       NULL);
-	for (int i = 1; *ret_why == NULL && i < levels; i++)
-		if (object_is(&chain[0], &above[i]))
-			*ret_why = why("contains", "a directory of Loom's own", NULL);
-	free(above);
-	return levels < 0 ? levels : 0;
+	if (o->n == 0 || !object_is(&o->chain[0], &at)) {
+		o->n = 0;
+		n = chain_of(ours, o->chain, err);
+		if (n < 0)
+			return n;
+		o->n = n;
+	}
+	*ret = o;
+	return 0;
+}
+
+static const char *
+judge_own(const struct own *o, const struct object *chain, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (object_is(&chain[i], &o->chain[0]))
+			return why(i == 0 ? "is" : "lies beneath", "a directory of Loom's own",
+				   NULL);
+	for (int i = 1; i < o->n; i++)
+		if (object_is(&chain[0], &o->chain[i]))
+			return why("contains", "a directory of Loom's own", NULL);
+	return NULL;
+}
+
+/* The state directory is above the first, so its chain is the rest of that one's. */
+static const char *
+judge_state(const struct own *o, const struct object *chain, int n)
+{
+	for (int i = 0; o->n > 1 && i < n; i++)
+		if (object_is(&chain[i], &o->chain[1]))
+			return why(i == 0 ? "is" : "lies beneath", "a directory of Loom's own",
+				   NULL);
+	return NULL;
 }
 
 static int
 judge_all_ours(const int *ours, size_t n_ours, const struct object *chain, int n,
 	       const char **ret_why, struct error *err)
 {
-	CLEANUP(fd_closep) int state = -1;
-	int r = 0;
+	if (n_ours > OWN_MAX)
+		return error_set(err, -EINVAL, "too many directories of Loom's own");
+	for (size_t i = 0; *ret_why == NULL && i < n_ours; i++) {
+		const struct own *o = NULL;
+		int r = own_get(i, ours[i], &o, err);
 
-	for (size_t i = 0; r == 0 && *ret_why == NULL && i < n_ours; i++)
-		r = judge_ours(ours[i], chain, n, ret_why, err);
-	if (r < 0 || *ret_why != NULL || n_ours == 0)
-		return r;
-	state = openat(ours[0], "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (state < 0)
-		return error_sys(err, -errno, "open the state directory");
-	return judge_ours(state, chain, n, ret_why, err);
+		if (r < 0)
+			return r;
+		*ret_why = judge_own(o, chain, n);
+		if (*ret_why == NULL && i == 0)
+			*ret_why = judge_state(o, chain, n);
+	}
+	return 0;
 }
 
 int

@@ -1,6 +1,7 @@
 /*
- * Each check runs in a child in a process group of its own, one after the other, against one deadline
- * for all. A child that is late is ended with its group. The answer comes back in shared memory.
+ * Each check runs in a child in a process group of its own, one after the other, against one
+ * deadline for all. A child that is late is ended with its group. The answer comes back in shared
+ * memory.
  */
 #include "box/probe.h"
 
@@ -37,9 +38,11 @@ static const struct check {
 	const char *fix;
 } checks[] = {
 	{"user-namespace", probe_user_namespace, NEEDED_ALL,
-	 "sysctl user.max_user_namespaces=10000 (and kernel.unprivileged_userns_clone=1 where it exists)"},
+	 "sysctl user.max_user_namespaces=10000 (and kernel.unprivileged_userns_clone=1 where it "
+	 "exists)"},
 	{"mount-namespace", probe_mount_namespace, NEEDED_ALL,
-	 "sysctl user.max_mnt_namespaces=10000; in a container: give it CAP_SYS_ADMIN, or use the host"},
+	 "sysctl user.max_mnt_namespaces=10000; in a container: give it CAP_SYS_ADMIN, or use the "
+	 "host"},
 	{"net-namespace", probe_net_namespace, NEEDED_ALL,
 	 "sysctl user.max_net_namespaces=10000; the kernel needs CONFIG_NET_NS"},
 	{"pid-namespace", probe_pid_namespace, NEEDED_ALL,
@@ -55,18 +58,22 @@ static const struct check {
 	{"kept-changes", probe_layer, NEEDED_ALL,
 	 "put the state directory on ext4, XFS, Btrfs, or (Linux 6.6) tmpfs"},
 	{"overlay", probe_overlay, NEEDED_ALL,
-	 "modprobe overlay; the kernel has to be 5.11 or newer; the state directory must not itself be on "
+	 "modprobe overlay; the kernel has to be 5.11 or newer; the state directory must not "
+	 "itself be on "
 	 "an overlay"},
 	{"cgroup-memory", probe_cgroup_memory, NEEDED_ALL,
-	 "enable the memory controller (on some machines: cgroup_enable=memory on the kernel command line)"},
+	 "enable the memory controller (on some machines: cgroup_enable=memory on the kernel "
+	 "command line)"},
 	{"cgroup-cpu", probe_cgroup_cpu, NEEDED_ALL,
 	 "enable the cpu controller; under systemd: Delegate=yes for the unit that Loom runs in"},
 	{"cgroup-pids", probe_cgroup_pids, NEEDED_ALL,
 	 "enable the pids controller; under systemd: Delegate=yes for the unit that Loom runs in"},
 	{"clone-into-cgroup", probe_clone_into_cgroup, NEEDED_NOBODY,
-	 "boot with systemd.unified_cgroup_hierarchy=1 for cgroup v2; starts are then a little quicker"},
+	 "boot with systemd.unified_cgroup_hierarchy=1 for cgroup v2; starts are then a little "
+	 "quicker"},
 	{"landlock", probe_landlock, NEEDED_ALL,
-	 "add landlock to the lsm= list of the kernel command line; the kernel has to be 5.19 or newer"},
+	 "add landlock to the lsm= list of the kernel command line; the kernel has to be 5.19 or "
+	 "newer"},
 	{"seccomp", probe_seccomp, NEEDED_ALL, "the kernel needs CONFIG_SECCOMP_FILTER"},
 	{"no-new-privs", probe_no_new_privs, NEEDED_ALL, "the kernel has to be 3.5 or newer"},
 	{"session-keyring", probe_keyring, NEEDED_ALL,
@@ -95,7 +102,9 @@ check_child(const struct check *c, const struct probe *p, struct found *found)
 	buf_init(&seen, SEEN_MAX - 1);
 	found->code = c->run(p, &seen, &err);
 	(void)snprintf(found->text, sizeof(found->text), "%.255s",
-		       found->code < 0 ? err.text : seen.data != NULL ? seen.data : "");
+		       found->code < 0	   ? err.text
+		       : seen.data != NULL ? seen.data
+					   : "");
 	found->given = true;
 	_exit(0);
 }
@@ -178,11 +187,12 @@ check_json(const struct check *c, const struct found *found)
 {
 	bool works = found->code == 0;
 	const char *fix = works ? "" : geteuid() != 0 ? not_root : c->fix;
-	json_t *needed = c->needed == NEEDED_ALL ? json_pack("[s, s]", "default", "build") : json_array();
+	json_t *needed =
+		c->needed == NEEDED_ALL ? json_pack("[s, s]", "default", "build") : json_array();
 
 	return json_pack("{s:s, s:o, s:s, s:o, s:b}", "check", c->name, "detail",
-			 json_escaped(found->text, strlen(found->text)), "fix", fix, "needed_by", needed,
-			 "works", works);
+			 json_escaped(found->text, strlen(found->text)), "fix", fix, "needed_by",
+			 needed, "works", works);
 }
 
 /* The nearest directory above PATH that is there: the state directory may not be made yet. */
@@ -215,9 +225,11 @@ probe_run(const struct probe_in *in, struct buf *out, struct error *err)
 	uint64_t deadline = clock_boot_ms() + PROBE_DEADLINE_MS;
 	struct found *found;
 
-	workspace = open(in->workspace != NULL ? in->workspace : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	workspace = open(in->workspace != NULL ? in->workspace : ".",
+			 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	p.workspace = workspace;
-	found = mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	found = mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	if (list == NULL || found == MAP_FAILED)
 		return error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {

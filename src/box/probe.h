@@ -1,6 +1,6 @@
 /*
- * What this machine can enforce, found out by doing it: each check does in a throw-away child what a
- * session would do, and looks at what happened. Nothing is left behind. For "loom-box --probe",
+ * What this machine can enforce, found out by doing it: each check does in a throw-away child what
+ * a session would do, and looks at what happened. Nothing is left behind. For "loom-box --probe",
  * which the doctor calls; works for any user, and says what fails for it and why.
  */
 #ifndef LOOM_BOX_PROBE_H
@@ -11,8 +11,8 @@
 #include "base/macro.h"
 
 struct probe_in {
-	const char *state;      /* where sessions would be kept; NULL: /var/tmp */
-	const char *workspace;  /* a directory to try an idmapped mount of; NULL: the current one */
+	const char *state;     /* where sessions would be kept; NULL: /var/tmp */
+	const char *workspace; /* a directory to try an idmapped mount of; NULL: the current one */
 };
 /*
  * Append a JSON array of {"check","works","detail","fix","needed_by":[profile…]}: check is a stable

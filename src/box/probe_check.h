@@ -1,4 +1,5 @@
-/* The checks of the probe: each does one thing in a process of its own and looks at what happened. */
+/* The checks of the probe: each does one thing in a process of its own and looks at what happened.
+ */
 #ifndef LOOM_BOX_PROBE_CHECK_H
 #define LOOM_BOX_PROBE_CHECK_H
 
@@ -9,14 +10,14 @@
 #include "base/macro.h"
 
 struct probe {
-	int state;              /* directory in which sessions would be kept */
-	int workspace;          /* directory of the file system a workspace would be on */
-	uint32_t host_id;       /* an id to be mapped that no account has */
+	int state;	  /* directory in which sessions would be kept */
+	int workspace;	  /* directory of the file system a workspace would be on */
+	uint32_t host_id; /* an id to be mapped that no account has */
 };
 
 /*
- * 0 with what was seen in SEEN, or a negative errno value with what failed in ERR. Runs in a child that
- * is ended with all it started when it takes too long; leaves nothing behind.
+ * 0 with what was seen in SEEN, or a negative errno value with what failed in ERR. Runs in a child
+ * that is ended with all it started when it takes too long; leaves nothing behind.
  */
 typedef int (*probe_fn)(const struct probe *p, struct buf *seen, struct error *err);
 
@@ -46,9 +47,9 @@ int probe_openat2(const struct probe *p, struct buf *seen, struct error *err);
 int probe_pidfd(const struct probe *p, struct buf *seen, struct error *err);
 
 /*
- * Run FN in a new user namespace and the others of FLAGS (CLONE_NEW*), as uid and gid 1000 there (for
- * root; another user is himself), with all capabilities of that namespace. FN's result and error are
- * this function's. With CLONE_NEWPID, FN is its process 1.
+ * Run FN in a new user namespace and the others of FLAGS (CLONE_NEW*), as uid and gid 1000 there
+ * (for root; another user is himself), with all capabilities of that namespace. FN's result and
+ * error are this function's. With CLONE_NEWPID, FN is its process 1.
  */
 typedef int (*probe_inside)(void *arg, struct error *err);
 int probe_in_namespaces(const struct probe *p, int flags, probe_inside fn, void *arg,

@@ -28,11 +28,12 @@
 int
 probe_landlock(const struct probe *p, struct buf *seen, struct error *err)
 {
-	const struct landlock_ruleset_attr attr = {.handled_access_fs = LANDLOCK_ACCESS_FS_READ_FILE |
-									LANDLOCK_ACCESS_FS_READ_DIR};
+	const struct landlock_ruleset_attr attr = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR};
 	CLEANUP(fd_closep) int rules = -1;
 	CLEANUP(fd_closep) int fd = -1;
-	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	int abi =
+		(int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
 	if (abi < 0)
 		return error_sys(err, -errno, "Landlock");
@@ -93,12 +94,14 @@ probe_keyring(const struct probe *p, struct buf *seen, struct error *err)
 	ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	if (ring < 0)
 		return error_sys(err, -errno, "join a keyring of its own");
-	key = syscall(SYS_add_key, "user", "loom-probe", secret, sizeof(secret), KEY_SPEC_SESSION_KEYRING);
+	key = syscall(SYS_add_key, "user", "loom-probe", secret, sizeof(secret),
+		      KEY_SPEC_SESSION_KEYRING);
 	if (key < 0)
 		return error_sys(err, -errno, "add a key to its own keyring");
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) == ring)
 		return error_set(err, -EPERM, "a new keyring is the old one");
-	if (syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", "loom-probe", 0) >= 0)
+	if (syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", "loom-probe", 0) >=
+	    0)
 		return error_set(err, -EPERM, "a key is found from another keyring");
 	buf_str(seen, "a key of one session keyring is not found from the next");
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * Mounts as sessions have them. Everything is made in a directory of the probe's own and removed; what
- * is mounted is mounted in a namespace that ends with the check's process.
+ * Mounts as sessions have them. Everything is made in a directory of the probe's own and removed;
+ * what is mounted is mounted in a namespace that ends with the check's process.
  */
 #include "box/probe_check.h"
 
@@ -44,7 +44,8 @@ probe_read_only_root(const struct probe *p, struct buf *seen, struct error *err)
 	return 0;
 }
 
-/* See that what belongs to OWNER on DIR's file system shows as the host id through a mapped mount. */
+/* See that what belongs to OWNER on DIR's file system shows as the host id through a mapped mount.
+ */
 static int
 idmap(const struct probe *p, int dir, const struct stat *owner, struct error *err)
 {
@@ -155,7 +156,8 @@ overlay_seen(int dir, struct error *err)
 		return error_set(err, -EIO, "a file written in an overlay is not in its layer");
 	if (fstatat(dir, "upper/gone", &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISCHR(st.st_mode) ||
 	    st.st_rdev != makedev(0, 0))
-		return error_set(err, -EIO, "a file removed in an overlay is not marked in its layer");
+		return error_set(err, -EIO,
+				 "a file removed in an overlay is not marked in its layer");
 	if (fstatat(dir, "lower/gone", &st, 0) != 0)
 		return error_set(err, -EIO, "a file removed in an overlay is gone from beneath it");
 	return 0;

@@ -1,6 +1,7 @@
 /*
  * A limit counts when it bites: a fork that fails, an allocation that ends the process, a loop that
- * gets a fraction of the time. The cgroups are made, set and read back by the code that sessions use.
+ * gets a fraction of the time. The cgroups are made, set and read back by the code that sessions
+ * use.
  */
 #include "box/probe_check.h"
 
@@ -51,7 +52,8 @@ static int
 memory_bite(void)
 {
 	size_t size = LIMIT_MEMORY * 3;
-	volatile char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	volatile char *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return 1;
@@ -84,7 +86,8 @@ static pid_t
 fork_into(const struct cgroup *g, struct error *err)
 {
 	int fd = cgroup_clone_fd(g);
-	struct clone_args args = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD,
+	struct clone_args args = {.flags = CLONE_INTO_CGROUP,
+				  .exit_signal = SIGCHLD,
 				  .cgroup = (__u64)(fd >= 0 ? fd : 0)};
 	pid_t pid;
 

@@ -1,6 +1,7 @@
 /*
- * A namespace counts when something was done in it that only works there: ids that are mapped, a mount
- * the outside does not see, a connection over a loopback of its own, a fresh /proc with process 1.
+ * A namespace counts when something was done in it that only works there: ids that are mapped, a
+ * mount the outside does not see, a connection over a loopback of its own, a fresh /proc with
+ * process 1.
  */
 #include "box/probe_check.h"
 
@@ -59,8 +60,8 @@ struct inside {
 	int flags;
 	probe_inside fn;
 	void *arg;
-	int channel[2];         /* the child's end, the parent's end */
-	struct error *shared;   /* what failed, in memory that both see */
+	int channel[2];	      /* the child's end, the parent's end */
+	struct error *shared; /* what failed, in memory that both see */
 };
 
 static int
@@ -129,7 +130,8 @@ inside_child(struct inside *in)
 	if (setresgid(INSIDE_ID, INSIDE_ID, INSIDE_ID) != 0 ||
 	    setresuid(INSIDE_ID, INSIDE_ID, INSIDE_ID) != 0)
 		return error_sys(err, -errno, "take the mapped ids");
-	if ((in->flags & CLONE_NEWNS) != 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+	if ((in->flags & CLONE_NEWNS) != 0 &&
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return error_sys(err, -errno, "make the mounts private");
 	return inside_run(in);
 }
@@ -142,9 +144,10 @@ probe_in_namespaces(const struct probe *p, int flags, probe_inside fn, void *arg
 	pid_t pid;
 	char c;
 
-	in.shared = mmap(NULL, sizeof(*in.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			 -1, 0);
-	if (in.shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.channel) != 0)
+	in.shared = mmap(NULL, sizeof(*in.shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (in.shared == MAP_FAILED ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.channel) != 0)
 		return error_sys(err, -errno, "talk to a child");
 	pid = fork();
 	if (pid < 0)
@@ -281,9 +284,10 @@ a_proc_inside(void *arg, struct error *err)
 		return error_set(err, -EPERM, "the first process inside is not number 1");
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0) {
 		if (errno == EPERM)
-			return error_set(err, -EPERM,
-					 "a fresh /proc is refused, because parts of the one here are "
-					 "masked (a container with its runtime's defaults)");
+			return error_set(
+				err, -EPERM,
+				"a fresh /proc is refused, because parts of the one here are "
+				"masked (a container with its runtime's defaults)");
 		return error_sys(err, -errno, "mount a fresh /proc");
 	}
 	if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || strcmp(self, "1") != 0)
@@ -312,8 +316,8 @@ a_name_inside(void *arg, struct error *err)
 int
 probe_other_namespaces(const struct probe *p, struct buf *seen, struct error *err)
 {
-	int r = probe_in_namespaces(p, CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP, a_name_inside, NULL,
-				    err);
+	int r = probe_in_namespaces(p, CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP, a_name_inside,
+				    NULL, err);
 
 	if (r == 0)
 		buf_str(seen, "a host name of its own");

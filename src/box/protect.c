@@ -13,7 +13,7 @@
 #include "base/macro.h"
 
 struct rule {
-	const char *path;     /* components, without a slash at either end */
+	const char *path; /* components, without a slash at either end */
 	const char *why;
 };
 
@@ -137,10 +137,11 @@ component_is_git(const char *p)
 		const unsigned char *u = (const unsigned char *)p + i;
 
 		/* U+200C..F, U+202A..E, U+206A..F, U+FEFF */
-		if (len - i >= 3 && ((u[0] == 0xe2 && ((u[1] == 0x80 && ((u[2] >= 0x8c && u[2] <= 0x8f) ||
-									 (u[2] >= 0xaa && u[2] <= 0xae))) ||
-						       (u[1] == 0x81 && u[2] >= 0xaa && u[2] <= 0xaf))) ||
-				     (u[0] == 0xef && u[1] == 0xbb && u[2] == 0xbf))) {
+		if (len - i >= 3 &&
+		    ((u[0] == 0xe2 && ((u[1] == 0x80 && ((u[2] >= 0x8c && u[2] <= 0x8f) ||
+							 (u[2] >= 0xaa && u[2] <= 0xae))) ||
+				       (u[1] == 0x81 && u[2] >= 0xaa && u[2] <= 0xaf))) ||
+		     (u[0] == 0xef && u[1] == 0xbb && u[2] == 0xbf))) {
 			i += 2;
 			continue;
 		}

@@ -11,11 +11,12 @@
 
 enum protection {
 	PROTECT_NONE,
-	PROTECT_NAMED,   /* only when named by itself */
-	PROTECT_NEVER,   /* .git and all beneath it */
+	PROTECT_NAMED, /* only when named by itself */
+	PROTECT_NEVER, /* .git and all beneath it */
 };
 
-/* PATH: relative and normal. *RET_WHY (may be NULL) is the table's entry, e.g. ".vscode/ (editor tasks)". */
+/* PATH: relative and normal. *RET_WHY (may be NULL) is the table's entry, e.g. ".vscode/ (editor
+ * tasks)". */
 enum protection protect_path(const char *path, const char **ret_why);
 
 #endif

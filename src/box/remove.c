@@ -1,9 +1,9 @@
 /*
  * Removing a tree somebody else made, without trusting its shape. The walk goes down with openat2,
  * which refuses links and mounts, and up with "..", checking that it came back to where it was; it
- * keeps the descriptors of the first levels and only names and inode numbers of those below, so that
- * depth costs memory, not descriptors or stack. A directory is listed once: what is no directory
- * goes at once, directories are remembered and taken one after the other.
+ * keeps the descriptors of the first levels and only names and inode numbers of those below, so
+ * that depth costs memory, not descriptors or stack. A directory is listed once: what is no
+ * directory goes at once, directories are remembered and taken one after the other.
  */
 #include "box/store.h"
 
@@ -27,20 +27,21 @@
 struct remove_frame {
 	dev_t dev;
 	ino_t ino;
-	int fd;          /* kept open, or -1: reached again by ".." */
+	int fd;		 /* kept open, or -1: reached again by ".." */
 	struct buf dirs; /* names of directories still to be removed, each NUL-terminated */
-	size_t next;     /* offset in DIRS of the one that is being removed */
-	bool partial;    /* DIRS is full; list again when it is done */
+	size_t next;	 /* offset in DIRS of the one that is being removed */
+	bool partial;	 /* DIRS is full; list again when it is done */
 };
 
 struct remover {
 	struct remove_frame *frames;
 	size_t n, cap;
-	int cur;         /* the directory of the last frame; owned unless that frame keeps it */
+	int cur; /* the directory of the last frame; owned unless that frame keeps it */
 	struct error *err;
 };
 
-/* Rights on a directory are mended through its inode, reached by the descriptor and not by a name. */
+/* Rights on a directory are mended through its inode, reached by the descriptor and not by a name.
+ */
 static int
 mend_dir(int dir, const char *name, struct error *err)
 {
@@ -165,7 +166,8 @@ frame_pop(struct remover *rm)
 		    st.st_ino != above->ino) {
 			if (above->fd < 0)
 				fd_close(up);
-			return error_set(rm->err, -ESTALE, "a directory moved while it was removed");
+			return error_set(rm->err, -ESTALE,
+					 "a directory moved while it was removed");
 		}
 	}
 	fd_close(rm->cur);

@@ -63,7 +63,7 @@ static const struct root_entry {
 	 "127.0.0.1\tlocalhost loom\n::1\tlocalhost ip6-localhost ip6-loopback\n"},
 	{FILE_OF, "etc/hostname", 0644, "loom\n"},
 	{FILE_OF, "etc/resolv.conf", 0644, ""},
-	{FILE_OF, LANDLOCK_SENTRY + 1, 0444,
+	{FILE_OF, &LANDLOCK_SENTRY[1], 0444,
 	 "Only Landlock keeps a command from reading this. Loom tries to, before each command, and "
 	 "starts none when it can.\n"},
 };
@@ -103,6 +103,9 @@ make_entry(int root, const struct root_entry *e, struct error *err)
 		r = -1;
 		break;
 	}
+	/* A place of the profile's, or the workspace's own, came first. */
+	if (r != 0 && errno == EEXIST && e->kind != FILE_OF)
+		return 0;
 	return r == 0 ? 0 : error_sys(err, -errno, "make /%s of the root", e->path);
 }
 
@@ -251,6 +254,10 @@ fill_root(int root, const struct root_shape *shape, const struct sources *s, str
 {
 	int r = 0;
 
+	for (uint32_t i = 0; i < shape->n_mounts && r == 0; i++)
+		r = make_path(root, shape->mounts[i].at, err);
+	if (r == 0 && !path_is_beneath(shape->workspace_at, "/tmp"))
+		r = make_path(root, shape->workspace_at, err);
 	for (size_t i = 0; i < ARRAY_LEN(root_entries) && r == 0; i++)
 		r = make_entry(root, &root_entries[i], err);
 	if (r == 0)
@@ -259,13 +266,8 @@ fill_root(int root, const struct root_shape *shape, const struct sources *s, str
 		r = place_system(root, s, err);
 	if (r == 0)
 		r = make_dev(root, err);
-	for (uint32_t i = 0; i < shape->n_mounts && r == 0; i++) {
-		r = make_path(root, shape->mounts[i].at, err);
-		if (r == 0)
-			r = mounts_place(s->mounts[i], root, shape->mounts[i].at + 1, err);
-	}
-	if (r == 0 && !path_is_beneath(shape->workspace_at, "/tmp"))
-		r = make_path(root, shape->workspace_at, err);
+	for (uint32_t i = 0; i < shape->n_mounts && r == 0; i++)
+		r = mounts_place(s->mounts[i], root, shape->mounts[i].at + 1, err);
 	return r;
 }
 

@@ -76,7 +76,7 @@ int
 selection_read(const void *data, size_t len, struct selection *ret, struct error *err)
 {
 	CLEANUP(selection_fini) struct selection s = {0};
-	const char *p = data, *end = p + len;
+	const char *p = len > 0 ? data : "", *end = p + len;
 	int r = 0;
 
 	while (p < end && r == 0) {
@@ -115,7 +115,8 @@ selection_read_json(const json_t *paths, struct selection *ret, struct error *er
 		const char *text = json_string_value(json_array_get(paths, i));
 
 		if (text == NULL)
-			return error_set(err, -EINVAL, "the selection has an entry that is no text");
+			return error_set(err, -EINVAL,
+					 "the selection has an entry that is no text");
 		r = escaped_read(text, &bytes, err);
 		if (r == 0)
 			r = selection_add(&s, bytes, strlen(bytes), err);
@@ -232,7 +233,8 @@ selection_judge(struct selection *s, const struct change *c, const char **ret_wh
 		return p == PROTECT_NEVER ? SELECTED_NEVER : SELECTED_YES;
 	if (above >= 0 && p == PROTECT_NONE)
 		return SELECTED_YES;
-	/* Named was something protected above it: leaving this one out in silence would surprise. */
+	/* Named was something protected above it: leaving this one out in silence would surprise.
+	 */
 	if (above >= 0 && protect_path(s->paths[above], NULL) != PROTECT_NONE)
 		return selected_for(p);
 	if ((c->kind == CHANGE_ADDED || c->kind == CHANGE_TYPE) && c->type == TYPE_DIR &&

@@ -1,10 +1,11 @@
 /*
- * Staging copies everything that is to come into the workspace's own file system, under numbers, and
- * hashes it on the way: what is moved into place afterwards is what was recorded. A second walk does
- * it; it must meet the gathered items in the same order.
+ * Staging copies everything that is to come into the workspace's own file system, under numbers,
+ * and hashes it on the way: what is moved into place afterwards is what was recorded. A second walk
+ * does it; it must meet the gathered items in the same order.
  *
  * The plan follows. Directories that cannot be written to are opened first and closed again at the
- * end; final modes are set last, the deepest first, since a directory may close for us with its own.
+ * end; final modes are set last, the deepest first, since a directory may close for us with its
+ * own.
  */
 #include "box/takeover.h"
 
@@ -220,7 +221,7 @@ struct closed_dir {
 	char *path;
 	uint64_t ino;
 	uint32_t mode;
-	bool has_item;  /* its final mode is an item's */
+	bool has_item; /* its final mode is an item's */
 };
 
 struct planner {
@@ -228,7 +229,7 @@ struct planner {
 	struct journal *j;
 	struct closed_dir *closed;
 	size_t n_closed;
-	struct step *finals;    /* paths borrowed */
+	struct step *finals; /* paths borrowed */
 	size_t n_finals;
 	struct error *err;
 };
@@ -247,7 +248,9 @@ plan_open_parent(struct planner *p, const struct item *item)
 {
 	const char *slash = strrchr(item->path, '/');
 	struct closed_dir *closed;
-	struct step s = {.verb = STEP_CHMOD, .was = item->parent, .mode_from = item->parent_mode,
+	struct step s = {.verb = STEP_CHMOD,
+			 .was = item->parent,
+			 .mode_from = item->parent_mode,
 			 .mode_to = item->parent_mode | 0700};
 	char *path;
 	int r;
@@ -262,8 +265,8 @@ plan_open_parent(struct planner *p, const struct item *item)
 		free(path);
 		return error_set(p->err, -ENOMEM, "out of memory");
 	}
-	closed[p->n_closed++] = (struct closed_dir){
-		.path = path, .ino = item->parent, .mode = item->parent_mode};
+	closed[p->n_closed++] =
+		(struct closed_dir){.path = path, .ino = item->parent, .mode = item->parent_mode};
 	s.path = path;
 	r = journal_add(p->j, &s, p->err);
 	return r;
@@ -273,8 +276,11 @@ plan_open_parent(struct planner *p, const struct item *item)
 static int
 plan_open_going(struct planner *p, const struct item *item)
 {
-	struct step s = {.verb = STEP_CHMOD, .was = item->was, .path = item->path,
-			 .mode_from = item->was_mode, .mode_to = item->was_mode | 0700};
+	struct step s = {.verb = STEP_CHMOD,
+			 .was = item->was,
+			 .path = item->path,
+			 .mode_from = item->was_mode,
+			 .mode_to = item->was_mode | 0700};
 
 	if (!item->was_dir || (item->was_mode & 0200) != 0)
 		return 0;
@@ -291,7 +297,9 @@ plan_item(struct planner *p, size_t number)
 		[CHANGE_DELETED] = STEP_TAKE,
 	};
 	const struct item *item = &p->t->items[number];
-	struct step s = {.item = (uint32_t)number, .path = item->path, .staged = item->staged,
+	struct step s = {.item = (uint32_t)number,
+			 .path = item->path,
+			 .staged = item->staged,
 			 .was = item->was};
 	int r;
 
@@ -309,8 +317,11 @@ plan_final(struct planner *p, const char *path, uint64_t ino, uint32_t from, uin
 {
 	if (from == to)
 		return;
-	p->finals[p->n_finals++] = (struct step){.verb = STEP_CHMOD, .was = ino, .mode_from = from,
-						 .mode_to = to, .path = (char *)(uintptr_t)path};
+	p->finals[p->n_finals++] = (struct step){.verb = STEP_CHMOD,
+						 .was = ino,
+						 .mode_from = from,
+						 .mode_to = to,
+						 .path = (char *)(uintptr_t)path};
 }
 
 static void

@@ -21,8 +21,8 @@ stamp_compare(const void *a, const void *b)
 static struct stamp
 stamp_of(const struct stat *st)
 {
-	return (struct stamp){.ino = st->st_ino, .sec = st->st_ctim.tv_sec,
-			      .nsec = st->st_ctim.tv_nsec};
+	return (struct stamp){
+		.ino = st->st_ino, .sec = st->st_ctim.tv_sec, .nsec = st->st_ctim.tv_nsec};
 }
 
 int

@@ -1,6 +1,6 @@
 /*
- * What accepts of a session did to the workspace themselves, so that a later one does not take it for
- * a change of somebody else's: inode number and change time of each object they put, moved or
+ * What accepts of a session did to the workspace themselves, so that a later one does not take it
+ * for a change of somebody else's: inode number and change time of each object they put, moved or
  * changed. Kept in the session's directory, appended to.
  */
 #ifndef LOOM_BOX_STAMPS_H
@@ -22,10 +22,10 @@ struct stamp {
 	int64_t nsec;
 };
 struct stamps {
-	int fd;                 /* appends; -1: none */
-	struct stamp *stamps;   /* owned; sorted */
+	int fd;		      /* appends; -1: none */
+	struct stamp *stamps; /* owned; sorted */
 	size_t n;
-	struct stamp *added;    /* not yet written */
+	struct stamp *added; /* not yet written */
 	size_t n_added, cap;
 };
 int stamps_open(int session_dir, struct stamps *ret, struct error *err) MUST_CHECK;

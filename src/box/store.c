@@ -2,8 +2,8 @@
  * A session's directory is made as session, layers, meta.json, and removed in the other order, so
  * that one without meta.json never holds anything of value. While a session runs its meta.json is
  * only in the page cache: nothing is kept yet. At the end of a run with changes it is replaced
- * durably. The changed files themselves are as safe from a power failure as any program's files that
- * nobody synced: syncing them would cost every run what hardly one ever needs.
+ * durably. The changed files themselves are as safe from a power failure as any program's files
+ * that nobody synced: syncing them would cost every run what hardly one ever needs.
  *
  * Removal and accept take a lock (flock) on the session's directory, so that they never meet.
  */
@@ -222,8 +222,8 @@ wall_ms(void)
 }
 
 int
-store_end(int sessions, struct store_session *s, int workspace, uint64_t *ret_changes, bool *ret_kept,
-	  struct error *err)
+store_end(int sessions, struct store_session *s, int workspace, uint64_t *ret_changes,
+	  bool *ret_kept, struct error *err)
 {
 	uint64_t changes = 0, bytes = 0;
 	int r = 0;
@@ -289,7 +289,8 @@ store_open_kept(int sessions, const char *session, struct store_session *ret, in
 		return error_sys(err, -errno, "open the root directory");
 	workspace = fd_open_beneath(root, s.meta.path + 1, O_RDONLY | O_DIRECTORY, 0, NULL);
 	if (workspace == -ENOENT || workspace == -ENOTDIR || workspace == -ELOOP)
-		return error_set(err, -ESTALE, "the workspace of %s is not there any more", session);
+		return error_set(err, -ESTALE, "the workspace of %s is not there any more",
+				 session);
 	if (workspace < 0)
 		return error_sys(err, workspace, "open the workspace of %s", session);
 	r = same_workspace(workspace, &s.meta, err);

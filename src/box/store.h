@@ -7,8 +7,9 @@
  *   {"v":1,"session":"s_12","name":"","path":"<escaped>","dev":"254:0","ino":"1234","uid":1000,
  *    "gid":1000,"owner":1000,"profile":"<hex>","started":MS,"startedNs":N,"ended":MS or 0,
  *    "changes":N,"bytes":N}
- *   started/startedNs: when the session's overlay was made, by the clock of file times; what changed
- *   in the workspace after that is a conflict for accept. owner: the uid the session belongs to.
+ *   started/startedNs: when the session's overlay was made, by the clock of file times; what
+ * changed in the workspace after that is a conflict for accept. owner: the uid the session belongs
+ * to.
  *
  * A directory without meta.json is a leftover of a crash at creation and holds nothing of anyone's.
  * All functions block; none follows a link, crosses a mount, or recurses. Session ids are checked
@@ -32,24 +33,24 @@
 
 struct store_meta {
 	char session[SESSION_ID_MAX];
-	char name[NAME_MAX_LEN + 1];    /* what the user calls it; empty: nothing */
-	char path[PATH_BYTES_MAX];      /* of the workspace; raw bytes, absolute, NUL-terminated */
+	char name[NAME_MAX_LEN + 1]; /* what the user calls it; empty: nothing */
+	char path[PATH_BYTES_MAX];   /* of the workspace; raw bytes, absolute, NUL-terminated */
 	uint32_t dev_major, dev_minor;
 	uint64_t ino;
-	uint32_t uid, gid;              /* of the workspace's root */
-	uint32_t owner;                 /* the session's identity */
+	uint32_t uid, gid; /* of the workspace's root */
+	uint32_t owner;	   /* the session's identity */
 	uint8_t profile[32];
-	uint64_t started_ms;            /* set by store_fresh */
-	uint32_t started_ns;            /* the rest below a millisecond, 0..999999 */
-	uint64_t ended_ms;              /* 0: running, or cut off by a crash */
-	uint64_t changes;               /* as of the end; a lower bound for absurd trees */
-	uint64_t bytes;                 /* on disk in upper/, as of the end */
+	uint64_t started_ms; /* set by store_fresh */
+	uint32_t started_ns; /* the rest below a millisecond, 0..999999 */
+	uint64_t ended_ms;   /* 0: running, or cut off by a crash */
+	uint64_t changes;    /* as of the end; a lower bound for absurd trees */
+	uint64_t bytes;	     /* on disk in upper/, as of the end */
 };
 
 struct store_session {
 	struct store_meta meta;
-	int dir;                        /* s_N; -1 when closed */
-	int upper;                      /* O_RDONLY|O_DIRECTORY; for open_tree by the box */
+	int dir;   /* s_N; -1 when closed */
+	int upper; /* O_RDONLY|O_DIRECTORY; for open_tree by the box */
 	int work;
 };
 
@@ -72,10 +73,10 @@ int store_continue(int sessions, const char *session, int workspace, struct stor
 /* No file was touched: upper/ is empty and its mode is the workspace's. A few system calls. */
 bool store_untouched(const struct store_session *s, int workspace);
 /*
- * After the sandbox is gone and its mounts with it: count the changes. None: the session's directory
- * goes at once, *ret_kept = false. Else meta.json gets the end, the count and the size, durably.
- * Quick when store_untouched; else it takes as long as the changes are many, so run it in a child.
- * Closes nothing; the session's descriptors stay the caller's.
+ * After the sandbox is gone and its mounts with it: count the changes. None: the session's
+ * directory goes at once, *ret_kept = false. Else meta.json gets the end, the count and the size,
+ * durably. Quick when store_untouched; else it takes as long as the changes are many, so run it in
+ * a child. Closes nothing; the session's descriptors stay the caller's.
  */
 int store_end(int sessions, struct store_session *s, int workspace, uint64_t *ret_changes,
 	      bool *ret_kept, struct error *err) MUST_CHECK;
@@ -83,7 +84,8 @@ int store_end(int sessions, struct store_session *s, int workspace, uint64_t *re
 /* Write S's meta anew, durably. */
 int store_update(struct store_session *s, struct error *err) MUST_CHECK;
 /* Read a kept session's meta. -ENOENT: not kept; -EBADMSG: unreadable. */
-int store_read(int sessions, const char *session, struct store_meta *ret, struct error *err) MUST_CHECK;
+int store_read(int sessions, const char *session, struct store_meta *ret,
+	       struct error *err) MUST_CHECK;
 /*
  * Open SESSION's layer and its workspace, the latter by the recorded path without following any
  * link; must be the same object (-ESTALE otherwise, -ENOENT when nothing is there).
@@ -100,29 +102,31 @@ int store_list(int sessions, struct buf *out, struct error *err) MUST_CHECK;
 
 /*
  * Remove all of SESSION. -ENOENT: not there. -EBUSY: an accept is under way. Half a removal leaves
- * meta.json for last, so that it can be repeated. Takes as long as there are files: run it in a child.
+ * meta.json for last, so that it can be repeated. Takes as long as there are files: run it in a
+ * child.
  */
 int store_remove(int sessions, const char *session, struct error *err) MUST_CHECK;
 
 typedef bool (*store_in_use)(const char *session, void *arg);
-/* Remove what ended more than STORE_KEEP_MS before NOW_MS and is not in use. Run hourly, in a child. */
-int store_expire(int sessions, uint64_t now_ms, store_in_use in_use, void *arg, uint32_t *ret_removed,
-		 struct error *err) MUST_CHECK;
+/* Remove what ended more than STORE_KEEP_MS before NOW_MS and is not in use. Run hourly, in a
+ * child. */
+int store_expire(int sessions, uint64_t now_ms, store_in_use in_use, void *arg,
+		 uint32_t *ret_removed, struct error *err) MUST_CHECK;
 
 struct store_recovered {
-	uint32_t removed;      /* leftovers without meta or without changes, expired ones */
-	uint32_t kept;         /* cut off by a crash; now ended, changes kept */
-	uint32_t rolled_back;  /* accepts undone */
-	uint32_t finished;     /* accepts that were complete; only the cleaning was left */
-	uint32_t unreadable;   /* left where they are; somebody has to look */
+	uint32_t removed;     /* leftovers without meta or without changes, expired ones */
+	uint32_t kept;	      /* cut off by a crash; now ended, changes kept */
+	uint32_t rolled_back; /* accepts undone */
+	uint32_t finished;    /* accepts that were complete; only the cleaning was left */
+	uint32_t unreadable;  /* left where they are; somebody has to look */
 };
 /*
  * Once, before the first session: undo or finish interrupted accepts (accept.h), remove leftovers,
  * end what a crash cut off, expire. An error about one session does not stop the others; the first
  * is reported.
  */
-int store_recover(int sessions, uint64_t now_ms, struct store_recovered *ret, struct error *err)
-	MUST_CHECK;
+int store_recover(int sessions, uint64_t now_ms, struct store_recovered *ret,
+		  struct error *err) MUST_CHECK;
 
 /*
  * Do what a kept overlay needs in the file system of SESSIONS: user.* attributes on directories,

@@ -1,6 +1,6 @@
 /*
- * What concerns all kept sessions at once: the list, what has grown too old, what a crash left. Names
- * in the directory that are no session ids are not ours to judge, but for probes of our own.
+ * What concerns all kept sessions at once: the list, what has grown too old, what a crash left.
+ * Names in the directory that are no session ids are not ours to judge, but for probes of our own.
  */
 #include "box/store.h"
 
@@ -28,7 +28,7 @@
 struct names {
 	char (*names)[SESSION_ID_MAX];
 	size_t n, cap;
-	bool probes;            /* something with PROBE_PREFIX was seen */
+	bool probes; /* something with PROBE_PREFIX was seen */
 };
 
 static void
@@ -174,8 +174,8 @@ store_expire(int sessions, uint64_t now_ms, store_in_use in_use, void *arg, uint
 
 /* A session that was running: what it changed is counted now, as its end would have. */
 static int
-end_cut_off(int sessions, const struct store_meta *m, uint64_t now_ms, struct store_recovered *tally,
-	    struct error *err)
+end_cut_off(int sessions, const struct store_meta *m, uint64_t now_ms,
+	    struct store_recovered *tally, struct error *err)
 {
 	CLEANUP(store_session_close) struct store_session s;
 	CLEANUP(fd_closep) int workspace = -1;
@@ -266,8 +266,8 @@ store_recover(int sessions, uint64_t now_ms, struct store_recovered *ret, struct
 			first = error_set(err, r, "%s: %s", l.names[i], why.text);
 	}
 	if (l.probes) {
-		CLEANUP(fd_closep) int fd =
-			openat(sessions, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		CLEANUP(fd_closep)
+		int fd = openat(sessions, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		r = fd < 0 ? -errno : owner_list(fd, remove_probe, &sessions, err);
 		if (r < 0 && first == 0)
@@ -307,16 +307,18 @@ capable_in(int dir, struct error *err)
 				 strerror(errno));
 	temporary = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 	if (temporary < 0)
-		return error_set(err, -EOPNOTSUPP,
-				 "the file system of the state directory has no nameless files (%s)",
-				 strerror(errno));
+		return error_set(
+			err, -EOPNOTSUPP,
+			"the file system of the state directory has no nameless files (%s)",
+			strerror(errno));
 	r = owner_list(dir, see_type, &typed, err);
 	if (r < 0)
 		return r;
 	if (!typed)
-		return error_set(err, -EOPNOTSUPP,
-				 "the file system of the state directory does not tell the types of "
-				 "entries (for XFS: make it with ftype=1)");
+		return error_set(
+			err, -EOPNOTSUPP,
+			"the file system of the state directory does not tell the types of "
+			"entries (for XFS: make it with ftype=1)");
 	return 0;
 }
 

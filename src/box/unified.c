@@ -5,8 +5,8 @@
  * half likewise: linear space, and a depth that is logarithmic in the number of edits.
  *
  * A search that reaches SNAKE_COST_MAX edits gives up on the middle and divides where it came
- * furthest; one budget bounds the work for the whole pair. What is left when it is spent is shown as
- * replaced.
+ * furthest; one budget bounds the work for the whole pair. What is left when it is spent is shown
+ * as replaced.
  */
 #include "box/unified.h"
 
@@ -23,15 +23,16 @@
 struct side {
 	const char *data;
 	size_t len;
-	uint32_t n;             /* lines */
-	uint32_t *start;        /* n + 1 offsets */
-	uint32_t *id;           /* which line it is: equal lines have equal ids */
-	uint8_t *changed;       /* per line: not in the other text */
+	uint32_t n;	  /* lines */
+	uint32_t *start;  /* n + 1 offsets */
+	uint32_t *id;	  /* which line it is: equal lines have equal ids */
+	uint8_t *changed; /* per line: not in the other text */
 };
 
 struct differ {
 	struct side a, b;
-	int32_t *forward, *backward; /* furthest x on each diagonal, indexed from -SNAKE_COST_MAX-1 */
+	int32_t *forward,
+		*backward; /* furthest x on each diagonal, indexed from -SNAKE_COST_MAX-1 */
 	int64_t work;
 };
 
@@ -108,7 +109,7 @@ line_hash(const char *p, size_t len, const uint64_t key[2])
 }
 
 struct line_slot {
-	const char *p;          /* NULL: free */
+	const char *p; /* NULL: free */
 	uint32_t len;
 	uint32_t id;
 };

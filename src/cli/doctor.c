@@ -66,9 +66,9 @@ trial_failed(const char *profile, const json_t *checks, const struct error *err)
 static json_t *
 probe_failed(const struct error *err)
 {
-	return json_pack("[{s:s, s:b, s:o, s:s, s:[]}]", "check", "probe", "works", 0, "detail",
+	return json_pack("[{s:s, s:b, s:o, s:s}]", "check", "probe", "works", 0, "detail",
 			 json_escaped(err->text, strlen(err->text)), "fix",
-			 "install Loom again, and run this as root", "needed_by");
+			 "install Loom again, and run this as root");
 }
 
 static json_t *
@@ -100,13 +100,28 @@ examine(const json_t *checks, struct error *err)
 	return trials;
 }
 
-static void
-print_check(struct buf *out, const json_t *check)
+/* What fails and nobody needs is no fault. */
+static enum show_mark
+check_mark(const json_t *check)
 {
+	const json_t *needed = json_object_get(check, "needed_by");
+
+	if (works(check))
+		return MARK_YES;
+	return json_is_array(needed) && json_array_size(needed) == 0 ? MARK_NONE : MARK_NO;
+}
+
+static void
+print_check(struct buf *out, const json_t *check, size_t column)
+{
+	const char *name = show_text(check, "check");
+
 	buf_str(out, "  ");
-	show_mark(out, works(check) ? MARK_YES : MARK_NO);
+	show_mark(out, check_mark(check));
 	buf_str(out, "  ");
-	show_add(out, SHOW_BOLD, show_text(check, "check"));
+	show_add(out, SHOW_BOLD, name);
+	for (size_t i = strlen(name); i < column; i++)
+		buf_char(out, ' ');
 	buf_str(out, "  ");
 	show_add(out, SHOW_PLAIN, show_text(check, "detail"));
 	buf_char(out, '\n');
@@ -114,6 +129,23 @@ print_check(struct buf *out, const json_t *check)
 		buf_str(out, "       fix: ");
 		show_add(out, SHOW_YELLOW, show_text(check, "fix"));
 		buf_char(out, '\n');
+	}
+}
+
+static void
+print_checks(struct buf *out, const json_t *checks)
+{
+	size_t index, column = 0;
+	json_t *check;
+
+	json_array_foreach((json_t *)checks, index, check)
+	{
+		if (strlen(show_text(check, "check")) > column)
+			column = strlen(show_text(check, "check"));
+	}
+	json_array_foreach((json_t *)checks, index, check)
+	{
+		print_check(out, check, column);
 	}
 }
 
@@ -218,10 +250,7 @@ print_all(const json_t *checks, const json_t *trials, bool well)
 	buf_init(&out, SHOW_MAX);
 	show_add(&out, SHOW_BOLD, "What this machine can enforce");
 	buf_char(&out, '\n');
-	json_array_foreach((json_t *)checks, index, item)
-	{
-		print_check(&out, item);
-	}
+	print_checks(&out, checks);
 	show_add(&out, SHOW_BOLD, "What each shipped profile gets");
 	buf_char(&out, '\n');
 	json_array_foreach((json_t *)trials, index, item)

@@ -115,8 +115,11 @@ static const char *const authority[] = {
 static const char *const http[] = {"recvfrom", "sendto",  "getpeername",
 				   "sendfile", "accept4", NULL};
 
-/* loomd: its children, by their pidfds alone, and the sockets it made. */
-static const char *const parent[] = {"waitid", "pidfd_send_signal", "unlinkat", NULL};
+/*
+ * loomd: its children, by their pidfds alone, and the sockets it made. Libraries may try to open a
+ * file (libsystemd the id of the boot); Landlock refuses that, and they go on without.
+ */
+static const char *const parent[] = {"waitid", "pidfd_send_signal", "unlinkat", "openat", NULL};
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1

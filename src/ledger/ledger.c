@@ -72,8 +72,10 @@ key_load(int dirfd, struct signer **ret, struct error *err)
 				 "the ledger's key must be a file of its own user's "
 				 "that is closed to others: chmod 600 key");
 	r = secret_read_fd(&key, fd, SIGNING_KEY_LEN, err);
-	if (r < 0)
-		return error_prefix(err, "the ledger's key");
+	if (r < 0) {
+		(void)error_prefix(err, "the ledger's key");
+		return r;
+	}
 	return signer_new(key.data, ret, err);
 }
 
@@ -156,8 +158,10 @@ ledger_open(int dirfd, const uint8_t receipt_key[RECEIPT_KEY_LEN],
 	/* From the first moment on there is a head that says what was there. */
 	while (r >= 0 && !l->has_checkpoint)
 		r = ledger_settle(l, err);
-	if (r < 0)
-		return error_prefix(err, "ledger");
+	if (r < 0) {
+		(void)error_prefix(err, "ledger");
+		return r;
+	}
 	*ret = TAKE_PTR(l);
 	return 0;
 }

@@ -495,12 +495,14 @@ restore(struct recovery *rec, struct error *err)
 		if (memcmp(root, rec->checkpoint.root, sizeof(root)) != 0)
 			r = error_set(err, -EBADMSG, "they are not the ones that were signed");
 	}
-	if (r < 0)
-		return error_prefix(err,
-				    "the journal ends at %llu but %llu entries were signed, and "
-				    "the bundles do not give them back",
-				    (unsigned long long)rec->l->frontier.size,
-				    (unsigned long long)rec->checkpoint.size);
+	if (r < 0) {
+		(void)error_prefix(err,
+				   "the journal ends at %llu but %llu entries were signed, and the "
+				   "bundles do not give them back",
+				   (unsigned long long)rec->l->frontier.size,
+				   (unsigned long long)rec->checkpoint.size);
+		return r;
+	}
 	r = bundles_walk(rec, visit_stage, &f, err);
 	return r < 0 ? r : commit(rec->l, err);
 }
@@ -539,8 +541,10 @@ tell(struct recovery *rec, const uint8_t sha256[SHA256_LEN], struct error *err)
 	r = stage_or_commit(l, &a, err);
 	if (r == 0)
 		r = commit(l, err);
-	if (r < 0)
-		return error_prefix(err, "record that it recovered");
+	if (r < 0) {
+		(void)error_prefix(err, "record that it recovered");
+		return r;
+	}
 	(void)snprintf(l->recovered, sizeof(l->recovered),
 		       "journal/%020llu was torn at offset %llu: %llu bytes were no complete "
 		       "record, %zu complete ones behind them were never answered for, %llu were "

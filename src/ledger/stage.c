@@ -132,8 +132,10 @@ stage_blob(struct ledger *l, const struct entry *e, uint32_t i, int fd, struct r
 	l->stage.max = before + RECORD_BLOB_MAX;
 	r = fd_memfd_read(fd, &l->stage, err);
 	l->stage.max = max;
-	if (r < 0)
-		return error_prefix(err, "blob %u", i);
+	if (r < 0) {
+		(void)error_prefix(err, "blob %u", i);
+		return r;
+	}
 	rec->blobs[i].len = (uint32_t)(l->stage.len - before);
 	sha256_of(l->stage.data + before, rec->blobs[i].len, rec->blobs[i].sha256);
 	if (memcmp(rec->blobs[i].sha256, e->blobs[i], SHA256_LEN) != 0)

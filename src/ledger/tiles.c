@@ -80,8 +80,10 @@ tile_read(int dirfd, struct tile_id id, struct buf *out, struct error *err)
 	if (fd < 0)
 		return fd;
 	r = fd_read_to_end(fd, out, err);
-	if (r < 0)
-		return error_prefix(err, "%s", path);
+	if (r < 0) {
+		(void)error_prefix(err, "%s", path);
+		return r;
+	}
 	if (id.level != TILE_ENTRIES && out->len != id.width * SHA256_LEN)
 		return error_set(err, -EBADMSG, "%s: %zu bytes, not %u hashes", path, out->len,
 				 id.width);
@@ -198,8 +200,10 @@ tile_write(struct tiles *t, struct tile_id id, const void *data, size_t len, str
 	if (fd < 0)
 		return fd;
 	r = fd_pwrite_all(fd, data, len, 0, err);
-	if (r < 0)
-		return error_prefix(err, "%s", path);
+	if (r < 0) {
+		(void)error_prefix(err, "%s", path);
+		return r;
+	}
 	if (ftruncate(fd, (off_t)len) != 0)
 		return error_sys(err, -errno, "%s: cut to its length", path);
 	t->dirty[t->n_dirty++] = id;

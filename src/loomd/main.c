@@ -26,7 +26,8 @@
 #include "loomd/spawn.h"
 
 #define IDLE_PRIVATE_MS 60000
-#define LOCK_WAIT_MS 5000
+#define LOCK_WAIT_MS 25000     /* somebody who stops may have sandboxes to end */
+#define LOCK_ELSEWHERE_MS 1000 /* somebody who ends gives both locks back, but not at once */
 #define LOCK_POLL_MS 20
 #define OPEN_FILES 256
 
@@ -154,30 +155,31 @@ options_read(struct options *o, int argc, char **argv, struct error *err)
 
 /*
  * 0: locked. 1: another loomd serves here. One that is about to end holds its lock a moment longer
- * than its sockets, so the lock is waited for as long as nobody answers.
+ * than its sockets are there, so the lock is waited for as long as they are not.
  */
 static int
 lock_or_served(struct places *p, struct error *err)
 {
 	const struct timespec pause = {.tv_nsec = LOCK_POLL_MS * 1000000L};
-	uint64_t until = clock_boot_ms() + LOCK_WAIT_MS;
-	int r;
+	uint64_t start = clock_boot_ms();
 
 	for (;;) {
 		struct error why = {0};
+		int r = places_lock(p, &why);
+		uint64_t waited = clock_boot_ms() - start;
 
-		r = places_lock(p, &why);
 		if (r == 0)
 			return 0;
-		if (r != -EWOULDBLOCK)
+		if (r != -EWOULDBLOCK && r != -EBUSY)
 			return error_set(err, r, "%s", why.text);
-		r = sockets_served(p->run, err);
-		if (r != 0)
-			return r;
-		if (clock_boot_ms() >= until)
-			return error_set(err, -EBUSY,
-					 "another loomd holds the state or run directory, but "
-					 "serves at another place or not at all");
+		if (r == -EWOULDBLOCK && sockets_there(p->run))
+			return 1;
+		if (r == -EBUSY && waited >= LOCK_ELSEWHERE_MS)
+			return error_set(err, r,
+					 "another loomd uses the state directory and has its "
+					 "sockets in another run directory");
+		if (waited >= LOCK_WAIT_MS)
+			return error_set(err, r, "another loomd stops and does not end");
 		(void)nanosleep(&pause, NULL);
 	}
 }
@@ -297,5 +299,6 @@ main(int argc, char **argv)
 	else
 		r = r > 0 ? LOOMD_EXIT_SERVED : LOOMD_EXIT_FAILED;
 	places_fini(&places);
-	return r;
+	/* Not exit: what a sanitizer does there is not what the filter lets us do. */
+	_exit(r);
 }

@@ -253,9 +253,11 @@ places_lock(struct places *p, struct error *err)
 	int r;
 
 	r = lock_take(p->run, &p->run_lock, err);
-	if (r == 0)
-		r = lock_take(p->state, &p->state_lock, err);
 	if (r < 0)
-		fd_closep(&p->run_lock);
-	return r;
+		return r;
+	r = lock_take(p->state, &p->state_lock, err);
+	if (r == 0)
+		return 0;
+	fd_closep(&p->run_lock);
+	return r == -EWOULDBLOCK ? -EBUSY : r;
 }

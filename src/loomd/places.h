@@ -42,7 +42,8 @@ int places_open(struct places *p, const struct places_spec *spec, struct error *
 /*
  * Take both locks without waiting: that of the run directory, so that nobody unlinks the sockets of
  * a living loomd, and that of the state, so that the ledger has one writer. -EWOULDBLOCK: another
- * loomd holds one of them. The kernel gives the locks back when we end, however that happens.
+ * loomd holds the first; -EBUSY: another one holds only the second, so it has its sockets
+ * elsewhere. The kernel gives the locks back when we end, however that happens.
  */
 int places_lock(struct places *p, struct error *err) MUST_CHECK;
 

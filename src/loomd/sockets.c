@@ -1,5 +1,5 @@
 /*
- * bind(2) and connect(2) know no directory descriptor, but they do know the working directory.
+ * bind(2) knows no directory descriptor, but it does know the working directory.
  */
 #include "loomd/sockets.h"
 
@@ -67,23 +67,12 @@ sockets_bind(int run_dir, int *ret_cli, int *ret_http, struct error *err)
 	return 0;
 }
 
-int
-sockets_served(int run_dir, struct error *err)
+bool
+sockets_there(int run_dir)
 {
-	CLEANUP(fd_closep) int fd = -1;
-	struct sockaddr_un addr;
-	int served;
+	struct stat st;
 
-	if (fchdir(run_dir) != 0)
-		return error_sys(err, -errno, "enter the run directory");
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return error_sys(err, -errno, "socket");
-	address_of(SOCKET_CLI, &addr);
-	served = connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 || errno == EAGAIN;
-	if (chdir("/") != 0)
-		return error_sys(err, -errno, "leave the run directory");
-	return served;
+	return fstatat(run_dir, SOCKET_CLI, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
 }
 
 void

@@ -7,6 +7,8 @@
 #ifndef LOOM_LOOMD_SOCKETS_H
 #define LOOM_LOOMD_SOCKETS_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/macro.h"
 
@@ -15,8 +17,11 @@
 
 /* Unlink what is in the way, bind and listen; nonblocking. Changes the working directory to "/". */
 int sockets_bind(int run_dir, int *ret_cli, int *ret_http, struct error *err) MUST_CHECK;
-/* Does somebody accept connections at cli.sock? */
-int sockets_served(int run_dir, struct error *err) MUST_CHECK; /* 1 yes, 0 no */
+/*
+ * Is cli.sock there? With the lock held by somebody else that means that they serve, or are about
+ * to: whoever stops removes it first.
+ */
+bool sockets_there(int run_dir);
 void sockets_unlink(int run_dir);
 
 #endif

@@ -47,7 +47,9 @@ entry_tail(struct object *o, struct buf *out, struct error *err)
 		r = buf_check(out, err);
 	if (r >= 0 && out->len - before > ENTRY_MAX)
 		r = error_set(err, -EMSGSIZE, "more than %d bytes", ENTRY_MAX);
-	return r < 0 ? error_prefix(err, "entry") : 0;
+	if (r < 0)
+		(void)error_prefix(err, "entry");
+	return r < 0 ? r : 0;
 }
 
 static json_t *
@@ -167,8 +169,10 @@ entry_outcome(const char *op, const char *session, uint64_t intent, const uint8_
 	int r;
 
 	r = json_read_canonical(result, result_len, &v, err);
-	if (r < 0)
-		return error_prefix(err, "result");
+	if (r < 0) {
+		(void)error_prefix(err, "result");
+		return r;
+	}
 	entry_head(&o, "outcome", wall_ms);
 	object_text(&o, "op", op);
 	object_text(&o, "session", session);
@@ -501,7 +505,8 @@ entry_read(const void *data, size_t len, struct entry *ret, struct error *err)
 		r = entry_fill(&e, err);
 	if (r < 0) {
 		entry_fini(&e);
-		return error_prefix(err, "entry");
+		(void)error_prefix(err, "entry");
+		return r;
 	}
 	*ret = e;
 	return 0;

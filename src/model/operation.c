@@ -378,7 +378,9 @@ exec_facts_read(const void *data, size_t len, struct exec_facts *ret, struct err
 		memset(ret, 0, sizeof(*ret));
 		r = exec_facts_fill(v, ret, err);
 	}
-	return r < 0 ? error_prefix(err, "facts") : 0;
+	if (r < 0)
+		(void)error_prefix(err, "facts");
+	return r < 0 ? r : 0;
 }
 
 /* ---- the operation */
@@ -693,9 +695,9 @@ operation_read(const json_t *v, struct operation *ret, struct error *err)
 	r = operation_fill(v, ret, err);
 	if (r < 0) {
 		operation_fini(ret);
-		return error_prefix(err, "operation");
+		(void)error_prefix(err, "operation");
 	}
-	return 0;
+	return r;
 }
 
 int

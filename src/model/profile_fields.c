@@ -28,7 +28,8 @@
 	}
 #define ID_MAX 48 /* bytes of a rule's id: it has to fit a verdict */
 
-/* clang-format off: tables read best one field a line */
+/* Tables read best one field a line. */
+/* clang-format off */
 
 static const char *const W_CAPABILITY[] = {
 #define CAPABILITY(constant, name, implemented) name,
@@ -409,16 +410,8 @@ static const struct field TOP[] = {
 /* clang-format on */
 
 const struct field PROFILE_FIELDS = {
-	"profile",
-	"What a Sandbox Loom session may be.",
-	FIELD_OBJECT,
-	.members = TOP,
-	NOWHERE,
+	"profile", "What a Sandbox Loom session may be.", FIELD_OBJECT, .members = TOP, NOWHERE,
 };
 const struct field REQUEST_FIELDS = {
-	"request",
-	"What is asked for.",
-	FIELD_OBJECT,
-	.members = REQUEST,
-	NOWHERE,
+	"request", "What is asked for.", FIELD_OBJECT, .members = REQUEST, NOWHERE,
 };

@@ -296,7 +296,8 @@ exec_result_read(const void *data, size_t len, struct exec_result *ret, struct e
 		r = exec_result_fill(v, &got, err);
 	if (r < 0) {
 		exec_result_fini(&got);
-		return error_prefix(err, "result");
+		(void)error_prefix(err, "result");
+		return r;
 	}
 	*ret = got;
 	return 0;
@@ -358,8 +359,10 @@ accept_result_read(const void *data, size_t len, struct accept_result *ret, stru
 	r = json_read_canonical(data, len, &v, err);
 	if (r >= 0)
 		r = accept_result_fill(v, &got, err);
-	if (r < 0)
-		return error_prefix(err, "result");
+	if (r < 0) {
+		(void)error_prefix(err, "result");
+		return r;
+	}
 	*ret = got;
 	return 0;
 }

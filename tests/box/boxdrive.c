@@ -40,7 +40,7 @@ print_times(const char *what, double *t, unsigned n)
 }
 
 static double
-bwrap_us(char *const *command)
+bwrap_us(const char *const *command)
 {
 	const char *argv[64] = {"bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr",
 			  "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib64", "/lib64",
@@ -68,7 +68,7 @@ main(int argc, char **argv)
 {
 	struct drive d;
 	struct error err = {0};
-	char *env[33] = {0};
+	const char *env[33] = {0};
 	struct drive_run r = {.workspace = ".", .streams = {0, 1, 2}};
 	unsigned n = 1, sleep_ms = 0, n_env = 0;
 	double *examine, *start, *done, *total, *bwrap;
@@ -100,7 +100,7 @@ main(int argc, char **argv)
 	}
 	if (argc - optind < 2)
 		return 2;
-	r.argv = argv + optind + 1 + (strcmp(argv[optind + 1], "--") == 0);
+	r.argv = (const char *const *)argv + optind + 1 + (strcmp(argv[optind + 1], "--") == 0);
 	examine = calloc(n, sizeof(double));
 	start = calloc(n, sizeof(double));
 	done = calloc(n, sizeof(double));

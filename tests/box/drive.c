@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,11 +45,15 @@ int
 drive_start(struct drive *d, const char *box, struct error *err)
 {
 	int loomd[2], authority[2], key[2], state, r;
+	char sessions[96];
 
 	*d = (struct drive){.index = 10, .session = 1, .state = "/var/tmp/boxdrive-XXXXXX"};
 	if (mkdtemp(d->state) == NULL)
 		return error_sys(err, -errno, "mkdtemp");
-	state = open(d->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(sessions, sizeof(sessions), "%s/sessions", d->state);
+	if (mkdir(sessions, 0700) != 0)
+		return error_sys(err, -errno, "mkdir");
+	state = open(sessions, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = packet_init(&d->packet, err);
 	if (r == 0)
 		r = channel_pair(loomd, err);
@@ -79,7 +84,6 @@ drive_start(struct drive *d, const char *box, struct error *err)
 int
 drive_stop(struct drive *d)
 {
-	char command[128];
 	int status = -1;
 
 	channel_close(&d->authority);
@@ -91,7 +95,6 @@ drive_stop(struct drive *d)
 	if (d->state[0] != '\0' && strchr(d->state, 'X') == NULL) {
 		pid_t rm = fork();
 
-		(void)command;
 		if (rm == 0) {
 			(void)execl("/bin/rm", "rm", "-rf", d->state, (char *)NULL);
 			_exit(127);
@@ -102,7 +105,7 @@ drive_stop(struct drive *d)
 }
 
 static int
-make_blob(char *const *strings, struct error *err)
+make_blob(const char *const *strings, struct error *err)
 {
 	CLEANUP(buf_fini) struct buf b;
 	uint8_t salt[ARGS_SALT_LEN];
@@ -254,8 +257,8 @@ drive_grant(struct drive *d, const struct drive_run *r, const struct exec_facts 
 	if (code < 0)
 		return code;
 	verdict_init(&v);
-	v.effect = EFFECT_ALLOW;
-	v.reason = R_ALLOWED;
+	v.effect = r->wrong_kind ? EFFECT_DENY : EFFECT_ALLOW;
+	v.reason = r->wrong_kind ? R_DEFAULT_DENY : R_ALLOWED;
 	v.detail[0] = '\0';
 	code = r->wrong_kind ? entry_denied(op, &v, clock_wall_ms(), &entry, err)
 			     : entry_intent(op, &v, clock_wall_ms(), &entry, err);

@@ -30,8 +30,8 @@ int drive_stop(struct drive *d);
 /* What a run wants; zeros are fit for most. */
 struct drive_run {
 	const char *workspace;
-	char *const *argv;
-	char *const *env;           /* NAME=VALUE; NULL: no blob */
+	const char *const *argv;
+	const char *const *env;          /* NAME=VALUE; NULL: no blob */
 	int streams[3];
 	enum workspace_mode mode;
 	const char *at;             /* workspace.at; NULL: /workspace */

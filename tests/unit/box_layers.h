@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -27,6 +29,31 @@
 #include "base/fd.h"
 #include "base/macro.h"
 #include "box/store.h"
+
+/*
+ * For suites linked with --wrap=syscall: valgrind does not know openat2 yet. There it is done
+ * without its guards, which the same tests show without valgrind.
+ */
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long
+__wrap_syscall(long number, ...)
+{
+	long a[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_openat2 && getenv("LOOM_VALGRIND") != NULL) {
+		const struct open_how *how = (const struct open_how *)a[2];
+
+		return openat((int)a[0], (const char *)a[1], (int)how->flags | O_NOFOLLOW, 0600);
+	}
+	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
 
 #define OWNER_UID 43210 /* nobody's; the workspace is its */
 #define OWNER_GID 43211
@@ -222,11 +249,12 @@ overlay_child(const struct world *w, int ready, session_fn fn, void *arg)
 
 	IN(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0);
 	IN(write(ready, "u", 1) == 1 && read(ready, &go, 1) == 1);
-	IN(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-	(void)snprintf(options, sizeof(options),
-		       "lowerdir=%s,upperdir=%s/state/sessions/%s/upper,workdir=%s/state/sessions/%s/"
-		       "work,userxattr",
-		       w->workspace_path, w->path, w->s.meta.session, w->path, w->s.meta.session);
+	IN(mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0);
+	(void)snprintf(
+		options, sizeof(options),
+		"lowerdir=%s,upperdir=%s/state/sessions/%s/upper,workdir=%s/state/sessions/%s/"
+		"work,userxattr",
+		w->workspace_path, w->path, w->s.meta.session, w->path, w->s.meta.session);
 	IN(chdir(w->path) == 0 && mount("overlay", "merged", "overlay", 0, options) == 0);
 	IN(chdir("merged") == 0);
 	IN(setresgid(w->gid, w->gid, w->gid) == 0 && setresuid(w->uid, w->uid, w->uid) == 0);

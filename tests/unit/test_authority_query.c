@@ -273,6 +273,28 @@ test_trace(void **state)
 	assert_false(f->ended);
 }
 
+/* What holds much while it is answered is bounded; what does not is still answered. */
+static void
+test_too_many_large(void **state)
+{
+	struct fake *f = *state;
+	static struct fake_client c[9];
+
+	client_open(f, &c[0]);
+	run_whole(f, &c[0], &plain, "/src/app", 12, 1);
+	for (size_t i = 1; i < ARRAY_LEN(c); i++)
+		client_open(f, &c[i]);
+	for (size_t i = 0; i < ARRAY_LEN(c); i++)
+		client_query(f, &c[i], Q_TRACE, "s_1", 0);
+	client_doc_denied(f, &c[8], "busy");
+	json_decref(ask(f, &c[8], Q_STATUS, ""));
+	client_close(f, &c[0]);
+	answer_trace(f, false);
+	assert_int_equal(f->a.n_large, 0);
+	for (size_t i = 1; i < ARRAY_LEN(c); i++)
+		client_close(f, &c[i]);
+}
+
 /* ---- profiles */
 
 static const json_t *
@@ -403,6 +425,7 @@ main(void)
 		T(test_diff),
 		T(test_ledger),
 		T(test_trace),
+		T(test_too_many_large),
 		T(test_profiles_shipped),
 		cmocka_unit_test(test_profiles_own),
 	};

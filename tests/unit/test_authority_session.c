@@ -616,6 +616,69 @@ test_accept_refused(void **state)
 	client_close(f, &c);
 }
 
+/* The file of the profile has changed since: what counts is the text that was recorded. */
+static void
+test_accept_profile_changed(void **state)
+{
+	static const char yaml[] = "apiVersion: loom/v1\nkind: Profile\n"
+				   "metadata: {name: mine, description: mine}\nspec:\n"
+				   "  runtime: namespaces\n"
+				   "  capabilities: [exec, workspace.read, workspace.write, "
+				   "workspace.accept]\n";
+	static const char without[] = "apiVersion: loom/v1\nkind: Profile\n"
+				      "metadata: {name: mine, description: mine}\nspec:\n"
+				      "  runtime: namespaces\n"
+				      "  capabilities: [exec, workspace.read]\n";
+	struct fake *f = fake_new(&(struct fake_spec){.uid = UINT32_MAX, .config = true});
+	CLEANUP(buf_fini) struct buf text;
+	struct msg_ledger_blob blob;
+	struct msg_box_diff diff;
+	struct slot *slot = NULL;
+	struct fake_client c;
+	struct error err = {0};
+	int fd;
+
+	(void)state;
+	fake_write_file(f, "mine.yaml", yaml, 0644);
+	client_open(f, &c);
+	run_whole(f, &c, &(struct fake_run){.profile = "mine", .session = "work"}, "/src/app", 12,
+		  2);
+	assert_ok(profiles_find(&f->a.profiles, "mine", &slot, &err));
+	buf_init(&text, PROFILE_CANONICAL_MAX);
+	assert_ok(fd_memfd_read(slot->fd, &text, &err));
+	slot_unref(slot);
+	fake_write_file(f, "mine.yaml", without, 0644);
+
+	for (int lie = 1; lie >= 0; lie--) {
+		client_act(f, &c, V_ACCEPT, "work", "", 0);
+		send_entry(f, 1);
+		send_entry(f, 2);
+		fake_expect(f, &f->ledger, MSG_ledger_blob);
+		assert_ok(msg_ledger_blob_decode(f->packet.body, f->packet.len, &blob, &err));
+		if (lie != 0)
+			text.data[text.len / 2] ^= 1;
+		fd = fd_memfd_sealed("blob", text.data, text.len, &err);
+		assert_ok(CHANNEL_SEND_FDS(&f->ledger, ledger_blob_is, &err, &fd, 1,
+					   .tag = blob.tag, .size = text.len));
+		(void)close(fd);
+		if (lie != 0) {
+			text.data[text.len / 2] ^= 1;
+			client_doc_denied(f, &c, "audit-unavailable");
+			fake_expect_nothing(f, &f->box);
+			continue;
+		}
+		fake_expect(f, &f->box, MSG_box_diff);
+		assert_ok(msg_box_diff_decode(f->packet.body, f->packet.len, &diff, &err));
+		box_send_doc(f, diff.ticket, 0, true, "[]");
+		/* Its text is recorded with the intent, and what it allows still is. */
+		expect_event(f, "profile");
+		ledger_record(f, ENTRY_INTENT);
+		fake_expect(f, &f->box, MSG_grant);
+	}
+	client_close(f, &c);
+	fake_free(f);
+}
+
 /* It leaves while the box works: the outcome is recorded all the same. */
 static void
 test_accept_client_gone(void **state)
@@ -694,6 +757,7 @@ main(void)
 		T(test_accept),
 		T(test_accept_all),
 		T(test_accept_refused),
+		cmocka_unit_test(test_accept_profile_changed),
 		T(test_accept_client_gone),
 		cmocka_unit_test(test_list),
 	};

@@ -1,6 +1,6 @@
 /*
- * accept.h: taking changes over, all or nothing, over overlays that the kernel made; with each system
- * call of it failing in turn, and with the child killed at each. Needs root.
+ * accept.h: taking changes over, all or nothing, over overlays that the kernel made; with each
+ * system call of it failing in turn, and with the child killed at each. Needs root.
  */
 #include "box_layers.h"
 
@@ -16,7 +16,7 @@
 
 /* ---- calls that fail, or end the process, at the Nth ---- */
 
-static int fault_at;     /* 0: never */
+static int fault_at; /* 0: never */
 static int fault_count;
 static enum { FAULT_FAILS, FAULT_KILLS, FAULT_KILLS_BOTH } fault_kind;
 static pid_t fault_parent;
@@ -24,7 +24,8 @@ static pid_t fault_parent;
 static bool
 fault(void)
 {
-	/* Only in the child that does the work: the rest is the box's own, which a test cannot outlive. */
+	/* Only in the child that does the work: the rest is the box's own, which a test cannot
+	 * outlive. */
 	if (fault_at == 0 || getpid() == fault_parent || ++fault_count != fault_at)
 		return false;
 	if (fault_kind != FAULT_FAILS)
@@ -99,7 +100,8 @@ picture_entry(void *arg, const struct change *c, struct error *err)
 
 		n = read(fd, target, sizeof(target) - 1);
 		(void)close(fd);
-		buf_fmt(b, " '%.*s' %u:%u", (int)(n > 0 ? n : 0), target, c->upper.st_uid, c->upper.st_gid);
+		buf_fmt(b, " '%.*s' %u:%u", (int)(n > 0 ? n : 0), target, c->upper.st_uid,
+			c->upper.st_gid);
 	} else if (c->type == TYPE_LINK) {
 		n = readlinkat(c->upper_dir, c->name, target, sizeof(target));
 		buf_fmt(b, " -> %.*s", (int)n, target);
@@ -141,7 +143,8 @@ path_list(const char *const *paths)
 	json_t *list = json_array();
 
 	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++)
-		must(json_array_append_new(list, json_escaped(paths[i], strlen(paths[i]))) == 0, "json");
+		must(json_array_append_new(list, json_escaped(paths[i], strlen(paths[i]))) == 0,
+		     "json");
 	return list;
 }
 
@@ -166,8 +169,8 @@ static struct accept_result
 accept_with(struct world *w, const char *const *paths, const uint8_t manifest[32])
 {
 	CLEANUP(json_decrefp) json_t *list = path_list(paths);
-	const struct accept_in in = {.sessions = w->sessions, .session = "s_1", .manifest = manifest,
-				     .paths = list};
+	const struct accept_in in = {
+		.sessions = w->sessions, .session = "s_1", .manifest = manifest, .paths = list};
 	struct accept_result r;
 
 	accept_job(&in, &r);
@@ -249,8 +252,8 @@ do_all_kinds(void *arg)
 	write_to("tofile", "f");
 	write_to("dir/new", "n");
 	IN(unlink("dir/out") == 0);
-	IN(chmod("dirgone", 0755) == 0 && unlink("dirgone/sub/x") == 0 && rmdir("dirgone/sub") == 0 &&
-	   rmdir("dirgone") == 0);
+	IN(chmod("dirgone", 0755) == 0 && unlink("dirgone/sub/x") == 0 &&
+	   rmdir("dirgone/sub") == 0 && rmdir("dirgone") == 0);
 	IN(chmod("readonly", 0755) == 0 && unlink("readonly/f") == 0);
 	write_to("readonly/f", "changed");
 	IN(chmod("readonly/f", 0444) == 0 && chmod("readonly", 0555) == 0);
@@ -368,7 +371,8 @@ another_manifest_is_refused(void **state)
 static void
 parts_are_taken_over_by_path(void **state)
 {
-	static const char *const first[] = {"deep/er/file", "dir", NULL}, *const wrong[] = {"kept", NULL};
+	static const char *const first[] = {"deep/er/file", "dir", NULL}, *const wrong[] = {"kept",
+											    NULL};
 	struct world w;
 	struct store_meta m;
 	struct accept_result r;
@@ -443,7 +447,8 @@ what_somebody_else_changed_is_a_conflict(void **state)
 
 	/* Another type. */
 	session_with_things(&w);
-	must(unlinkat(w.workspace, "mode", 0) == 0 && mkdirat(w.workspace, "mode", 0755) == 0, "mkdir");
+	must(unlinkat(w.workspace, "mode", 0) == 0 && mkdirat(w.workspace, "mode", 0755) == 0,
+	     "mkdir");
 	expect_conflict(&w, "mode");
 	world_close(&w);
 
@@ -533,7 +538,8 @@ another_workspace_than_recorded_is_refused(void **state)
 static void
 do_protected(void *arg)
 {
-	IN(mkdir(".vscode", 0755) == 0 && mkdir(".git", 0755) == 0 && mkdir(".git/hooks", 0755) == 0);
+	IN(mkdir(".vscode", 0755) == 0 && mkdir(".git", 0755) == 0 &&
+	   mkdir(".git/hooks", 0755) == 0);
 	write_to(".vscode/tasks.json", "{}");
 	write_to(".vscode/other.json", "{}");
 	write_to(".envrc", "e");
@@ -544,7 +550,8 @@ do_protected(void *arg)
 static void
 protected_paths_need_their_name(void **state)
 {
-	static const char *const rest[] = {".", NULL}, *const git[] = {".git/hooks/post-checkout", NULL},
+	static const char *const rest[] = {".", NULL},
+				 *const git[] = {".git/hooks/post-checkout", NULL},
 				 *const dir[] = {".vscode", NULL},
 				 *const named[] = {".", ".vscode/tasks.json", NULL};
 	struct world w;
@@ -757,7 +764,8 @@ a_link_in_the_way_is_never_followed(void **state)
 
 		world_open(&w);
 		put_dir(w.workspace, "d", 0755);
-		must(mkdirat(w.root, "outside", 0777) == 0 && fchmodat(w.root, "outside", 0777, 0) == 0,
+		must(mkdirat(w.root, "outside", 0777) == 0 &&
+			     fchmodat(w.root, "outside", 0777, 0) == 0,
 		     "mkdir");
 		world_session(&w, "s_1");
 		in_session(&w, do_in_dir, NULL);
@@ -778,7 +786,8 @@ a_link_in_the_way_is_never_followed(void **state)
 		refused += r.status != RESULT_DONE;
 		world_close(&w);
 	}
-	/* Each ended one way or the other; the race was real if both were seen, or all were refused. */
+	/* Each ended one way or the other; the race was real if both were seen, or all were
+	 * refused. */
 	assert_int_equal(done + refused, 60);
 	assert_true(refused > 0);
 }
@@ -791,11 +800,13 @@ a_link_for_a_directory_is_refused(void **state)
 
 	world_open(&w);
 	put_dir(w.workspace, "d", 0755);
-	must(mkdirat(w.root, "outside", 0777) == 0 && fchmodat(w.root, "outside", 0777, 0) == 0, "mkdir");
+	must(mkdirat(w.root, "outside", 0777) == 0 && fchmodat(w.root, "outside", 0777, 0) == 0,
+	     "mkdir");
 	world_session(&w, "s_1");
 	in_session(&w, do_in_dir, NULL);
 	assert_int_equal(end_session(&w), 1);
-	must(unlinkat(w.workspace, "d", AT_REMOVEDIR) == 0 && symlinkat("../outside", w.workspace, "d") == 0,
+	must(unlinkat(w.workspace, "d", AT_REMOVEDIR) == 0 &&
+		     symlinkat("../outside", w.workspace, "d") == 0,
 	     "ln");
 	r = accept_all(&w);
 	assert_int_equal(r.status, RESULT_REFUSED);
@@ -856,7 +867,8 @@ no_room_changes_nothing(void **state)
 		struct buf before;
 		struct stat st;
 
-		IN(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+		IN(unshare(CLONE_NEWNS) == 0 &&
+		   mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0);
 		IN(mount("none", w.workspace_path, "tmpfs", 0, "size=1m") == 0);
 		IN(chown(w.workspace_path, OWNER_UID, OWNER_GID) == 0);
 		w.workspace = open(w.workspace_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -971,7 +983,8 @@ each_moment_of_a_crash_is_undone(void **state)
 
 static int undone, finished;
 
-/* Both die, the child and the one that waits for it: the next start of the box undoes or finishes. */
+/* Both die, the child and the one that waits for it: the next start of the box undoes or finishes.
+ */
 static bool
 crash_round(int at)
 {

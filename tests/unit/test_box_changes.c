@@ -33,8 +33,8 @@ note_change(void *arg, const struct change *c, struct error *err)
 static void
 expect_changes(struct world *w, const char *expected)
 {
-	const struct changes_in in = {.upper = w->s.upper, .lower = w->workspace,
-				      .depth_max = CHANGES_DEPTH_MAX};
+	const struct changes_in in = {
+		.upper = w->s.upper, .lower = w->workspace, .depth_max = CHANGES_DEPTH_MAX};
 	struct error err = {0};
 	struct buf b;
 
@@ -273,7 +273,7 @@ do_awkward(void *arg)
 	"added file new\\x0aline 0644 1\n"                                                         \
 	"added file secret 0000 1\n"                                                               \
 	"added socket sock 0755\n"                                                                 \
-	"added file sparse 0644 67108864\n"                                                      \
+	"added file sparse 0644 67108864\n"                                                        \
 	"added file \\xff\\xfe 0644 1\n"
 
 static void
@@ -379,8 +379,8 @@ walk_as_owner(struct world *w)
 }
 
 /*
- * Time depends on the changes, not on the size of the workspace: directories of the workspace are not
- * listed. Seen by their access times, which listing moves.
+ * Time depends on the changes, not on the size of the workspace: directories of the workspace are
+ * not listed. Seen by their access times, which listing moves.
  */
 static void
 the_workspace_is_not_listed(void **state)
@@ -426,7 +426,8 @@ a_workspace_closed_to_its_owner_is_an_error(void **state)
 	put_file(w.workspace, "big/f7", "x", 0644);
 	world_session(&w, "s_1");
 	in_session(&w, do_in_big, NULL);
-	must(fchownat(w.workspace, "big", OTHER_UID, 0, 0) == 0 && fchmodat(w.workspace, "big", 0700, 0) == 0,
+	must(fchownat(w.workspace, "big", OTHER_UID, 0, 0) == 0 &&
+		     fchmodat(w.workspace, "big", 0700, 0) == 0,
 	     "chown");
 	as_owner(&w, walk_as_owner);
 	world_close(&w);
@@ -535,7 +536,8 @@ a_selection_is_by_component(void **state)
 	assert_false(selection_covers(&s, "."));
 	assert_true(selection_names(&s, "src/sub"));
 	assert_false(selection_names(&s, "src/x"));
-	/* The directory that something selected lies in has to be there; a sibling in order does not. */
+	/* The directory that something selected lies in has to be there; a sibling in order does
+	 * not. */
 	assert_int_equal(judge(&s, "a-b", CHANGE_ADDED, TYPE_DIR), SELECTED_IMPLIED);
 	assert_int_equal(judge(&s, "doc", CHANGE_TYPE, TYPE_DIR), SELECTED_IMPLIED);
 	assert_int_equal(judge(&s, "doc", CHANGE_MODE, TYPE_DIR), SELECTED_NO);
@@ -557,7 +559,7 @@ paths_that_lead_out_are_no_selection(void **state)
 	static const struct {
 		const char *bytes;
 		size_t len;
-	} bad[] = {{"/etc\0", 5}, {"..\0", 3},	 {"a/../b\0", 7}, {"a\nb\0", 4},
+	} bad[] = {{"/etc\0", 5}, {"..\0", 3}, {"a/../b\0", 7}, {"a\nb\0", 4},
 		   {"a", 1},	  {"a\0b", 3}, {"~\0/x\0", 5}};
 	struct error err = {0};
 
@@ -595,7 +597,8 @@ a_recorded_selection_reads_the_same(void **state)
 static void
 escaped_text_reads_back_all_bytes(void **state)
 {
-	static const char *const bad[] = {"\\", "\\q", "\\x", "\\x4", "\\xG0", "\\x00", "\\X41", "\\xAB"};
+	static const char *const bad[] = {"\\",	   "\\q",   "\\x",   "\\x4",
+					  "\\xG0", "\\x00", "\\X41", "\\xAB"};
 	char all[256], *back;
 	struct error err = {0};
 
@@ -620,22 +623,37 @@ protection_is_by_component_and_case(void **state)
 		const char *path;
 		enum protection expected;
 	} cases[] = {
-		{".git", PROTECT_NEVER},	 {".git/config", PROTECT_NEVER},
-		{"sub/.git/hooks/x", PROTECT_NEVER}, {".GIT/config", PROTECT_NEVER},
-		{".git./x", PROTECT_NEVER},	 {".git /x", PROTECT_NEVER},
-		{"git~1", PROTECT_NEVER},	 {".g\xe2\x80\x8cit", PROTECT_NEVER},
+		{".git", PROTECT_NEVER},
+		{".git/config", PROTECT_NEVER},
+		{"sub/.git/hooks/x", PROTECT_NEVER},
+		{".GIT/config", PROTECT_NEVER},
+		{".git./x", PROTECT_NEVER},
+		{".git /x", PROTECT_NEVER},
+		{"git~1", PROTECT_NEVER},
+		{".g\xe2\x80\x8cit", PROTECT_NEVER},
 		{".git::$INDEX_ALLOCATION/x", PROTECT_NEVER},
-		{".gitignore", PROTECT_NONE},	 {"x.git/config", PROTECT_NONE},
-		{".gitx", PROTECT_NONE},	 {"a.git", PROTECT_NONE},
-		{".gitmodules", PROTECT_NAMED},  {"vendor/x/.gitattributes", PROTECT_NAMED},
-		{".github/workflows/ci.yml", PROTECT_NAMED}, {".github", PROTECT_NAMED},
-		{".vscode/tasks.json", PROTECT_NAMED}, {".VSCode/tasks.json", PROTECT_NAMED},
-		{"AGENTS.md", PROTECT_NAMED},	 {"agents.MD", PROTECT_NAMED},
-		{"docs/AGENTS.md.txt", PROTECT_NONE}, {"jenkinsfile", PROTECT_NAMED},
-		{".cargo/config.toml", PROTECT_NAMED}, {".cargo/registry", PROTECT_NONE},
-		{".loom/policy.json", PROTECT_NAMED}, {"src/main.c", PROTECT_NONE},
-		{"", PROTECT_NONE},		 {"x/.vscode", PROTECT_NAMED},
-		{".vscode-old/x", PROTECT_NONE}, {".mcp.json", PROTECT_NAMED},
+		{".gitignore", PROTECT_NONE},
+		{"x.git/config", PROTECT_NONE},
+		{".gitx", PROTECT_NONE},
+		{"a.git", PROTECT_NONE},
+		{".gitmodules", PROTECT_NAMED},
+		{"vendor/x/.gitattributes", PROTECT_NAMED},
+		{".github/workflows/ci.yml", PROTECT_NAMED},
+		{".github", PROTECT_NAMED},
+		{".vscode/tasks.json", PROTECT_NAMED},
+		{".VSCode/tasks.json", PROTECT_NAMED},
+		{"AGENTS.md", PROTECT_NAMED},
+		{"agents.MD", PROTECT_NAMED},
+		{"docs/AGENTS.md.txt", PROTECT_NONE},
+		{"jenkinsfile", PROTECT_NAMED},
+		{".cargo/config.toml", PROTECT_NAMED},
+		{".cargo/registry", PROTECT_NONE},
+		{".loom/policy.json", PROTECT_NAMED},
+		{"src/main.c", PROTECT_NONE},
+		{"", PROTECT_NONE},
+		{"x/.vscode", PROTECT_NAMED},
+		{".vscode-old/x", PROTECT_NONE},
+		{".mcp.json", PROTECT_NAMED},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -680,8 +698,12 @@ run_diff(struct world *w, enum diff_form form, const char *paths, size_t len, st
 	pid = fork();
 	must(pid >= 0, "fork");
 	if (pid == 0) {
-		const struct diff_in in = {.sessions = w->sessions, .session = "s_1", .form = form,
-					   .paths = paths, .paths_len = len, .out_fd = pipes[1]};
+		const struct diff_in in = {.sessions = w->sessions,
+					   .session = "s_1",
+					   .form = form,
+					   .paths = paths,
+					   .paths_len = len,
+					   .out_fd = pipes[1]};
 		enum reason reason;
 		int r = diff_job(&in, &reason, &err);
 
@@ -714,9 +736,10 @@ the_list_says_what_is_protected(void **state)
 	in_session(&w, do_all_kinds, NULL);
 	assert_int_equal(end_session(&w), 16);
 	assert_int_equal(run_diff(&w, DIFF_LIST, "mode\0.envrc", 12, &out, &reason), 0);
-	assert_string_equal(out.data, "{\"changes\":[{\"kind\":\"mode\",\"mode\":\"0755\",\"path\":\"mode\","
-				      "\"protected\":false,\"size\":1,\"type\":\"file\"}],\"truncated\":"
-				      "false}");
+	assert_string_equal(out.data,
+			    "{\"changes\":[{\"kind\":\"mode\",\"mode\":\"0755\",\"path\":\"mode\","
+			    "\"protected\":false,\"size\":1,\"type\":\"file\"}],\"truncated\":"
+			    "false}");
 	buf_fini(&out);
 	assert_int_equal(run_diff(&w, DIFF_LIST, NULL, 0, &out, &reason), 0);
 	assert_ok(json_read_canonical(out.data, out.len, &v, &err));
@@ -744,14 +767,19 @@ the_manifest_is_canonical_and_names_the_content(void **state)
 	workspace_with_things(&w);
 	in_session(&w, do_all_kinds, NULL);
 	assert_int_equal(end_session(&w), 16);
-	assert_int_equal(run_diff(&w, DIFF_MANIFEST, "edited\0link\0gone\0tolink", 24, &out, &reason), 0);
+	assert_int_equal(
+		run_diff(&w, DIFF_MANIFEST, "edited\0link\0gone\0tolink", 24, &out, &reason), 0);
 	assert_string_equal(
 		out.data,
 		"[{\"kind\":\"modified\",\"mode\":\"0644\",\"path\":\"edited\",\"sha256\":"
-		"\"27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a\",\"size\":4,\"type\":"
-		"\"file\"},{\"kind\":\"deleted\",\"path\":\"gone\",\"type\":\"file\"},{\"kind\":\"modified\","
-		"\"mode\":\"0777\",\"path\":\"link\",\"target\":\"dangling\",\"type\":\"link\"},{\"kind\":"
-		"\"type\",\"mode\":\"0777\",\"path\":\"tolink\",\"target\":\"/etc/passwd\",\"type\":\"link\"}]");
+		"\"27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a\",\"size\":4,"
+		"\"type\":"
+		"\"file\"},{\"kind\":\"deleted\",\"path\":\"gone\",\"type\":\"file\"},{\"kind\":"
+		"\"modified\","
+		"\"mode\":\"0777\",\"path\":\"link\",\"target\":\"dangling\",\"type\":\"link\"},{"
+		"\"kind\":"
+		"\"type\",\"mode\":\"0777\",\"path\":\"tolink\",\"target\":\"/etc/"
+		"passwd\",\"type\":\"link\"}]");
 	buf_fini(&out);
 	assert_int_equal(run_diff(&w, DIFF_MANIFEST, NULL, 0, &out, &reason), 0);
 	assert_ok(json_read_canonical(out.data, out.len, &v, &err));
@@ -810,8 +838,9 @@ the_text_is_what_patch_applies(void **state)
 	in_session(&w, do_texts, NULL);
 	assert_true(end_session(&w) > 0);
 	assert_int_equal(run_diff(&w, DIFF_UNIFIED, NULL, 0, &out, &reason), 0);
-	assert_non_null(strstr(out.data, "diff --git a/edited b/edited\n--- a/edited\n+++ b/edited\n@@ -1 "
-					 "+1,2 @@\n one\n+more\n"));
+	assert_non_null(strstr(out.data,
+			       "diff --git a/edited b/edited\n--- a/edited\n+++ b/edited\n@@ -1 "
+			       "+1,2 @@\n one\n+more\n"));
 	assert_non_null(strstr(out.data, "old mode 100644\nnew mode 100755\n"));
 	assert_non_null(strstr(out.data, "# binary: binary files differ\n"));
 	assert_non_null(strstr(out.data, "# newdir: directory added\n"));
@@ -828,8 +857,8 @@ the_text_is_what_patch_applies(void **state)
 	must(pid >= 0, "fork");
 	if (pid == 0) {
 		IN(fchdir(w.workspace) == 0);
-		(void)execlp("patch", "patch", "-s", "-f", "-p1", "--no-backup-if-mismatch", "-i", "../diff",
-			     (char *)NULL);
+		(void)execlp("patch", "patch", "-s", "-f", "-p1", "--no-backup-if-mismatch", "-i",
+			     "../diff", (char *)NULL);
 		_exit(127);
 	}
 	must(waitpid(pid, &status, 0) == pid, "waitpid");

@@ -39,7 +39,10 @@ fixture_open(void)
 
 	must(f != NULL, "calloc");
 	world_open(&f->w);
-	f->in = (struct examine_in){.workspace = f->w.workspace, .env = -1, .cwd = "", .ours = {f->w.sessions},
+	f->in = (struct examine_in){.workspace = f->w.workspace,
+				    .env = -1,
+				    .cwd = "",
+				    .ours = {f->w.sessions},
 				    .n_ours = 1};
 	f->in.streams[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	f->in.streams[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -119,7 +122,8 @@ facts_are_those_of_the_objects(void **state)
 	assert_ok(examine_workspace_is(f->w.workspace, &f->facts.workspace, &err));
 	assert_fails(-ESTALE, &err, examine_workspace_is(f->w.root, &f->facts.workspace, &err));
 	must(fchown(f->w.workspace, OTHER_UID, OWNER_GID) == 0, "chown");
-	assert_fails(-ESTALE, &err, examine_workspace_is(f->w.workspace, &f->facts.workspace, &err));
+	assert_fails(-ESTALE, &err,
+		     examine_workspace_is(f->w.workspace, &f->facts.workspace, &err));
 	fixture_close(f);
 }
 
@@ -131,7 +135,8 @@ streams_are_streams(void **state)
 	struct fixture *f = fixture_open();
 	int pair[2], pipes[2], keep;
 
-	must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0 && pipe2(pipes, O_CLOEXEC) == 0,
+	must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0 &&
+		     pipe2(pipes, O_CLOEXEC) == 0,
 	     "pipe");
 	keep = f->in.streams[0];
 	f->in.streams[0] = pair[0];
@@ -232,22 +237,24 @@ system_places_are_refused(void **state)
 static void
 homes_in_child(struct fixture *f)
 {
-	static const char *const secrets[] = {".ssh", ".aws/x", ".config/gcloud", ".mozilla", ".kube",
-					      ".docker", ".gnupg", ".local/state/loom"};
+	static const char *const secrets[] = {
+		".ssh",	 ".aws/x",  ".config/gcloud", ".mozilla",
+		".kube", ".docker", ".gnupg",	      ".local/state/loom"};
 	char path[256], passwd[128];
 	int fd;
 
-	IN(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+	IN(unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0);
 	IN(mkdirat(f->w.root, "people", 0755) == 0 && mkdirat(f->w.root, "people/ada", 0755) == 0);
 	fd = openat(f->w.root, "passwd", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	(void)snprintf(passwd, sizeof(passwd), "root:x:0:0::/root:/bin/sh\nada:x:1001:1001::%s/people/ada:\n",
-		       f->w.path);
+	(void)snprintf(passwd, sizeof(passwd),
+		       "root:x:0:0::/root:/bin/sh\nada:x:1001:1001::%s/people/ada:\n", f->w.path);
 	IN(write(fd, passwd, strlen(passwd)) == (ssize_t)strlen(passwd) && close(fd) == 0);
 	(void)snprintf(path, sizeof(path), "%s/passwd", f->w.path);
-	IN(mount(path, "/etc/passwd", NULL, MS_BIND, NULL) == 0);
+	IN(mount(path, "/etc/passwd", "none", MS_BIND, "") == 0);
 	for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
 		(void)snprintf(path, sizeof(path), "people/ada/%s", secrets[i]);
-		for (char *slash = strchr(path + 11, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		for (char *slash = strchr(path + 11, '/'); slash != NULL;
+		     slash = strchr(slash + 1, '/')) {
 			*slash = '\0';
 			(void)mkdirat(f->w.root, path, 0755);
 			*slash = '/';
@@ -276,7 +283,7 @@ homes_in_child(struct fixture *f)
 		char other[256];
 
 		(void)snprintf(other, sizeof(other), "%s/other", f->w.path);
-		IN(mount(path, other, NULL, MS_BIND, NULL) == 0);
+		IN(mount(path, other, "none", MS_BIND, "") == 0);
 		/* The table of places has grown a minute old: it knows what was made since. */
 		places_forget();
 		expect_place(f, other, "is .ssh in the home of ada");
@@ -334,26 +341,26 @@ mounts_in_child(struct fixture *f)
 {
 	char path[160];
 
-	IN(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+	IN(unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0);
 	IN(mkdirat(f->w.workspace, "a b", 0755) == 0 && mkdirat(f->w.root, "ws2", 0755) == 0);
 	f->in.workspace = open(f->w.workspace_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	expect_allowed(f);
 	/* A neighbour that shares the prefix is not beneath. */
 	(void)snprintf(path, sizeof(path), "%s2", f->w.workspace_path);
-	IN(mount("none", path, "tmpfs", 0, NULL) == 0);
+	IN(mount("none", path, "tmpfs", 0, "") == 0);
 	expect_allowed(f);
 	(void)snprintf(path, sizeof(path), "%s/a b", f->w.workspace_path);
-	IN(mount("none", path, "tmpfs", 0, NULL) == 0);
+	IN(mount("none", path, "tmpfs", 0, "") == 0);
 	expect_refused(f, R_INVALID_PATH, "contains a mount at");
 	expect_refused(f, R_INVALID_PATH, "/ws/a b");
 	IN(umount(path) == 0);
 	expect_allowed(f);
 	/* Hidden: something is mounted over it, and its path leads there. */
-	IN(mount("none", f->w.workspace_path, "tmpfs", 0, NULL) == 0);
+	IN(mount("none", f->w.workspace_path, "tmpfs", 0, "") == 0);
 	expect_refused(f, R_INVALID_PATH, "cannot be reached by its path");
 	IN(umount(f->w.workspace_path) == 0);
 	/* It is a mount itself: that is fine. */
-	IN(mount("none", f->w.workspace_path, "tmpfs", 0, NULL) == 0);
+	IN(mount("none", f->w.workspace_path, "tmpfs", 0, "") == 0);
 	f->in.workspace = open(f->w.workspace_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	expect_allowed(f);
 	IN(strcmp(f->facts.workspace.fs, "tmpfs") == 0);
@@ -558,8 +565,12 @@ the_table_of_mounts_is_read_strictly(void **state)
 		"22 21 0:21 / /ws\\040x/a\\134b\\012 rw - overlay none rw\n"
 		"23 20 0:22 / /ws\\040xy rw - xfs none rw\n";
 	static const char *const bad[] = {
-		"20 1 254:0 / /\n", "x 1 254:0 / / rw - ext4 d rw\n", "20 1 254:0 / / rw shared:1\n",
-		"20 1 254:0 / / rw -\n", "\x01\n", "20 1 254:0 / / rw - ext4 d rw\n\n1\n",
+		"20 1 254:0 / /\n",
+		"x 1 254:0 / / rw - ext4 d rw\n",
+		"20 1 254:0 / / rw shared:1\n",
+		"20 1 254:0 / / rw -\n",
+		"\x01\n",
+		"20 1 254:0 / / rw - ext4 d rw\n\n1\n",
 	};
 	struct mount_facts m;
 	struct error err = {0};

@@ -1,4 +1,5 @@
-/* probe.h: the shape of its answer, that it sees what is missing, and that nothing stays. Needs root. */
+/* probe.h: the shape of its answer, that it sees what is missing, and that nothing stays. Needs
+ * root. */
 #include "box_layers.h"
 
 #include "base/json.h"
@@ -69,7 +70,8 @@ each_check_says_what_it_saw_or_how_to_mend_it(void **state)
 		assert_true(json_is_array(json_object_get(c, "needed_by")));
 	}
 	/* Not known to fail anywhere these tests run as root. */
-	assert_true(works(list, "no-new-privs") && works(list, "sealed-memfd") && works(list, "openat2"));
+	assert_true(works(list, "no-new-privs") && works(list, "sealed-memfd") &&
+		    works(list, "openat2"));
 	json_decref(list);
 	fd = openat(w.root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_ok(owner_list(fd, count_probes, &left, &err));
@@ -88,7 +90,8 @@ in_mounts(struct world *w, void (*fn)(struct world *w))
 
 	must(pid >= 0, "fork");
 	if (pid == 0) {
-		IN(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+		IN(unshare(CLONE_NEWNS) == 0 &&
+		   mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0);
 		fn(w);
 		_exit(0);
 	}
@@ -103,7 +106,7 @@ masked_proc(struct world *w)
 
 	IN(works(list, "pid-namespace"));
 	json_decref(list);
-	IN(mount("/dev/null", "/proc/keys", NULL, MS_BIND, NULL) == 0);
+	IN(mount("/dev/null", "/proc/keys", "none", MS_BIND, "") == 0);
 	list = probe_of(w);
 	IN(!works(list, "pid-namespace"));
 	IN(strstr(json_string_value(json_object_get(check_of(list, "pid-namespace"), "detail")),
@@ -129,7 +132,7 @@ poor_file_system(struct world *w)
 {
 	json_t *list;
 
-	IN(mount("none", w->path, "ramfs", 0, NULL) == 0);
+	IN(mount("none", w->path, "ramfs", 0, "") == 0);
 	list = probe_of(w);
 	IN(!works(list, "kept-changes") && !works(list, "idmapped-state"));
 	IN(works(list, "seccomp"));

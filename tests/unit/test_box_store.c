@@ -120,8 +120,8 @@ changes_are_kept_and_continued_on(void **state)
 static void
 names_that_are_no_sessions_are_refused(void **state)
 {
-	static const char *const names[] = {"", ".", "..", "s_", "s_01", "s_1/..", "../s_1", "S_1",
-					    "s_1x",  "/etc"};
+	static const char *const names[] = {"",	      ".",	"..",  "s_",   "s_01",
+					    "s_1/..", "../s_1", "S_1", "s_1x", "/etc"};
 	struct world w;
 	struct error err = {0};
 
@@ -151,12 +151,18 @@ static void
 meta_is_read_strictly(void **state)
 {
 	static const char *const swaps[][2] = {
-		{"\"v\":1", "\"v\":2"},		 {"\"uid\":43210", "\"uid\":-1"},
-		{"\"uid\":43210", "\"uid\":4294967296"}, {"\"gid\":43211,", ""},
-		{"\"name\":\"\"", "\"name\":\"\",\"new\":1"}, {"\"session\":\"s_1\"", "\"session\":\"s_2\""},
-		{"{", " {"},			 {"\"path\":\"/", "\"path\":\""},
-		{"\"path\":\"/", "\"path\":\"\\\\q/"},   {"\"ended\":0", "\"ended\":\"0\""},
-		{"\"ino\":\"", "\"ino\":\"x"},   {"\"dev\":\"", "\"dev\":\":"},
+		{"\"v\":1", "\"v\":2"},
+		{"\"uid\":43210", "\"uid\":-1"},
+		{"\"uid\":43210", "\"uid\":4294967296"},
+		{"\"gid\":43211,", ""},
+		{"\"name\":\"\"", "\"name\":\"\",\"new\":1"},
+		{"\"session\":\"s_1\"", "\"session\":\"s_2\""},
+		{"{", " {"},
+		{"\"path\":\"/", "\"path\":\""},
+		{"\"path\":\"/", "\"path\":\"\\\\q/"},
+		{"\"ended\":0", "\"ended\":\"0\""},
+		{"\"ino\":\"", "\"ino\":\"x"},
+		{"\"dev\":\"", "\"dev\":\":"},
 	};
 	struct world w;
 	struct store_meta m;
@@ -215,13 +221,16 @@ the_list_is_oldest_first(void **state)
 	world_session(&w, "s_10");
 	store_session_close(&w.s);
 	world_session(&w, "s_9");
-	must(mkdirat(w.sessions, "s_8", 0700) == 0 && mkdirat(w.sessions, "stray", 0700) == 0, "mkdir");
+	must(mkdirat(w.sessions, "s_8", 0700) == 0 && mkdirat(w.sessions, "stray", 0700) == 0,
+	     "mkdir");
 	buf_init(&b, 65536);
 	assert_ok(store_list(w.sessions, &b, &err));
 	assert_ok(json_read_canonical(b.data, b.len, &v, &err));
 	assert_int_equal(json_array_size(v), 2);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(v, 0), "session")), "s_10");
-	assert_string_equal(json_string_value(json_object_get(json_array_get(v, 1), "session")), "s_9");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(v, 0), "session")),
+			    "s_10");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(v, 1), "session")),
+			    "s_9");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(v, 1), "path")),
 			    w.workspace_path);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(v, 1), "owner")), 1000);
@@ -281,7 +290,7 @@ a_start_clears_what_a_crash_left(void **state)
 	in_session(&w, do_touch, one);
 	store_session_close(&w.s);
 	must(mkdirat(w.sessions, "s_3", 0700) == 0 && mkdirat(w.sessions, "s_3/upper", 0700) == 0,
-	     "mkdir"); /* cut off while it was made */
+	     "mkdir");		  /* cut off while it was made */
 	world_session(&w, "s_4"); /* unreadable */
 	store_session_close(&w.s);
 	put_file(w.sessions, "s_4/meta.json", "", 0600);
@@ -342,7 +351,8 @@ a_kept_workspace_is_found_without_links(void **state)
 	store_session_close(&s);
 	(void)close(ws);
 	/* The same object, by a link: not followed. */
-	must(renameat(w.root, "ws", w.root, "moved") == 0 && symlinkat("moved", w.root, "ws") == 0, "ln");
+	must(renameat(w.root, "ws", w.root, "moved") == 0 && symlinkat("moved", w.root, "ws") == 0,
+	     "ln");
 	assert_fails(-ESTALE, &err, store_open_kept(w.sessions, "s_1", &s, &ws, &err));
 	must(unlinkat(w.root, "ws", 0) == 0 && mkdirat(w.root, "ws", 0755) == 0, "mkdir");
 	/* Another object of that name. */
@@ -445,7 +455,8 @@ links_are_removed_and_not_followed(void **state)
 	world_open(&w);
 	must(mkdirat(w.root, "keep", 0755) == 0 && mkdirat(w.root, "t", 0755) == 0, "mkdir");
 	put_file(w.root, "keep/canary", "x", 0644);
-	must(symlinkat("../keep", w.root, "t/link") == 0 && symlinkat("t", w.root, "top") == 0, "ln");
+	must(symlinkat("../keep", w.root, "t/link") == 0 && symlinkat("t", w.root, "top") == 0,
+	     "ln");
 	assert_ok(store_remove_tree(w.root, "top", &err));
 	assert_true(mode_of(w.root, "t") != 0);
 	assert_ok(store_remove_tree(w.root, "t", &err));
@@ -476,8 +487,8 @@ a_mount_is_not_crossed(void **state)
 
 		(void)snprintf(path, sizeof(path), "%s/t/m", w.path);
 		IN(unshare(CLONE_NEWNS) == 0);
-		IN(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-		IN(mount("none", path, "tmpfs", 0, NULL) == 0);
+		IN(mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0);
+		IN(mount("none", path, "tmpfs", 0, "") == 0);
 		fd = openat(w.root, "t/m/canary", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 		IN(fd >= 0);
 		r = store_remove_tree(w.root, "t", &err);
@@ -503,7 +514,8 @@ many_entries_are_removed(void **state)
 		char name[32];
 
 		(void)snprintf(name, sizeof(name), "t/%d", i);
-		if (i % 50 == 0) { /* directories with something in them, so that they are remembered */
+		if (i % 50 ==
+		    0) { /* directories with something in them, so that they are remembered */
 			must(mkdirat(w.root, name, 0700) == 0, "mkdir");
 			(void)snprintf(name, sizeof(name), "t/%d/x", i);
 		}
@@ -566,8 +578,8 @@ what_an_overlay_needs_is_tried(void **state)
 
 		(void)snprintf(path, sizeof(path), "%s/merged", w.path);
 		IN(unshare(CLONE_NEWNS) == 0);
-		IN(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-		IN(mount("none", path, "ramfs", 0, NULL) == 0);
+		IN(mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0);
+		IN(mount("none", path, "ramfs", 0, "") == 0);
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		r = store_capable(fd, &err);
 		IN(r == -EOPNOTSUPP);

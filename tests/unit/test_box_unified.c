@@ -40,8 +40,7 @@ small_texts(void **state)
 	expect("a\nb\nc\n", "a\nc\n", "@@ -1,3 +1,2 @@\n a\n-b\n c\n");
 	expect("a\nc\n", "a\nb\nc\n", "@@ -1,2 +1,3 @@\n a\n+b\n c\n");
 	expect("a", "a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n");
-	expect("a\nb", "x\nb",
-	       "@@ -1,2 +1,2 @@\n-a\n+x\n b\n\\ No newline at end of file\n");
+	expect("a\nb", "x\nb", "@@ -1,2 +1,2 @@\n-a\n+x\n b\n\\ No newline at end of file\n");
 	expect("", "a", "@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n");
 	expect("\n\n", "\n", "@@ -1,2 +1 @@\n \n-\n");
 }
@@ -140,8 +139,8 @@ apply_by_patch(const char *dir, const struct buf *a, const struct buf *b)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		(void)execlp("patch", "patch", "-s", "-f", "-p1", "--no-backup-if-mismatch", "-d", dir,
-			     "-i", diff, (char *)NULL);
+		(void)execlp("patch", "patch", "-s", "-f", "-p1", "--no-backup-if-mismatch", "-d",
+			     dir, "-i", diff, (char *)NULL);
 		_exit(127);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
