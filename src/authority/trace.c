@@ -410,7 +410,7 @@ query_trace(struct asker *to, const struct query_in *in)
 
 	r = trace_id(to, in, id, &err);
 	if (r < 0) {
-		reply_error(to, R_INVALID_REQUEST, &err);
+		reply_error(to, r == -ENOENT ? R_SESSION_ENDED : R_INVALID_REQUEST, &err);
 		return;
 	}
 	q = question_new(to, true);
@@ -426,7 +426,7 @@ query_trace(struct asker *to, const struct query_in *in)
 		question_deny(q, r == -E2BIG ? R_LIMIT_EXCEEDED : R_AUDIT_UNAVAILABLE, NULL, "%s",
 			      err.text);
 	else if (q->gather->n_entries == 0)
-		question_deny(q, R_INVALID_REQUEST, "loom ledger show",
+		question_deny(q, R_SESSION_ENDED, "loom ledger show",
 			      "nothing is recorded under %s", id);
 	else if (uid != ROW_NO_UID && uid != q->asker.uid)
 		question_deny(q, R_IDENTITY_MISMATCH, NULL, "%s is somebody else's", id);

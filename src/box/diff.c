@@ -23,7 +23,8 @@
 #include "box/unified.h"
 
 #define DIFF_FLUSH_BYTES 65536
-#define DIFF_BUFFER_MAX (64u << 20) /* hunks of one pair at most, and a header */
+#define DIFF_TAIL_BYTES 128	    /* room for the words at the end */
+#define DIFF_BUFFER_MAX (80u << 20) /* what is not written yet, and the hunks of one pair */
 
 struct diff {
 	struct buf out;
@@ -49,18 +50,17 @@ diff_flush(struct diff *d, struct error *err)
 	return r;
 }
 
-/* After each change: write what has gathered, and see whether it is enough. */
+/* After each change, which began at BEFORE: write what has gathered, and see whether it is enough.
+ */
 static int
-diff_added(struct diff *d, struct error *err)
+diff_added(struct diff *d, size_t before, struct error *err)
 {
-	int r;
-
 	if (d->out.failed)
 		return buf_check(&d->out, err);
-	if (d->written + d->out.len > CHANGES_OUTPUT_MAX) {
+	if (d->written + d->out.len > CHANGES_OUTPUT_MAX - DIFF_TAIL_BYTES) {
 		d->cut = true;
-		r = diff_flush(d, err);
-		return r < 0 ? r : DIFF_CUT;
+		buf_cut(&d->out, before);
+		return DIFF_CUT;
 	}
 	return d->out.len >= DIFF_FLUSH_BYTES ? diff_flush(d, err) : 0;
 }
@@ -72,6 +72,7 @@ list_change(void *arg, const struct change *c, struct error *err)
 {
 	struct diff *d = arg;
 	CLEANUP(json_decrefp) json_t *obj = NULL;
+	size_t before = d->out.len;
 	int r;
 
 	if (!selection_covers(d->sel, c->path))
@@ -85,7 +86,7 @@ list_change(void *arg, const struct change *c, struct error *err)
 	if (d->entries++ > 0)
 		buf_char(&d->out, ',');
 	r = json_write_canonical(obj, &d->out, err);
-	return r < 0 ? r : diff_added(d, err);
+	return r < 0 ? r : diff_added(d, before, err);
 }
 
 /* ---- the text ---- */
@@ -279,6 +280,7 @@ unified_change(void *arg, const struct change *c, struct error *err)
 	struct diff *d = arg;
 	bool was = c->kind != CHANGE_ADDED && has_text(c->lower.st_mode);
 	bool is = c->kind != CHANGE_DELETED && has_text(c->upper.st_mode);
+	size_t before = d->out.len;
 	int r = 0;
 
 	if (!selection_covers(d->sel, c->path))
@@ -301,7 +303,7 @@ unified_change(void *arg, const struct change *c, struct error *err)
 	} else {
 		put_note(&d->out, c->path, note_for(c->kind, c->type));
 	}
-	return r < 0 ? r : diff_added(d, err);
+	return r < 0 ? r : diff_added(d, before, err);
 }
 
 /* ---- the job ---- */

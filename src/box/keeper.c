@@ -76,14 +76,22 @@ give_up(struct keeper *k)
 static void
 become_a_process_of_its_own(struct keeper *k)
 {
-	struct sigaction dfl = {.sa_handler = SIG_DFL}, ign = {.sa_handler = SIG_IGN};
+	/* By the system call: 32 and 33, which a parent that used posix_spawn(3) leaves ignored, are
+	 * the C library's own and sigaction(3) refuses to touch them. */
+	const struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} dfl = {.handler = SIG_DFL}, ign = {.handler = SIG_IGN};
 	sigset_t none;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != k->park->parent)
 		_exit(1);
 	(void)prctl(PR_SET_NAME, "loom-keeper", 0, 0, 0);
 	for (int s = 1; s < NSIG; s++)
-		(void)sigaction(s, s == SIGPIPE ? &ign : &dfl, NULL);
+		(void)syscall(__NR_rt_sigaction, s, s == SIGPIPE ? &ign : &dfl, NULL,
+			      sizeof(dfl.mask));
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* A session of its own, so that no signal to a group reaches across. */

@@ -117,6 +117,10 @@ manifest_flush(struct manifest *m, struct error *err)
 
 	if (r < 0)
 		return r;
+	m->bytes += m->out.len;
+	if (m->bytes > CHANGES_OUTPUT_MAX)
+		return error_set(err, -E2BIG,
+				 "too many changes at once; take them in parts (--path)");
 	sha256_add(m->hash, m->out.data, m->out.len);
 	if (m->out_fd >= 0)
 		r = fd_write_all(m->out_fd, m->out.data, m->out.len, err);

@@ -23,9 +23,11 @@ struct manifest {
 	struct buf out; /* not yet written */
 	int out_fd;	/* -1: only the digest is wanted */
 	uint64_t entries;
+	uint64_t bytes; /* written or hashed; at most CHANGES_OUTPUT_MAX */
 };
 int manifest_begin(struct manifest *m, int out_fd, struct error *err) MUST_CHECK;
-/* RET_SHA256 (may be NULL) gets a file's content hash. -EFBIG: larger than MANIFEST_FILE_MAX. */
+/* RET_SHA256 (may be NULL) gets a file's content hash. -EFBIG: larger than MANIFEST_FILE_MAX.
+ * -E2BIG: the manifest has become longer than CHANGES_OUTPUT_MAX. */
 int manifest_add(struct manifest *m, const struct change *c, uint8_t ret_sha256[SHA256_LEN],
 		 struct error *err) MUST_CHECK;
 int manifest_end(struct manifest *m, uint8_t ret_digest[SHA256_LEN], struct error *err) MUST_CHECK;

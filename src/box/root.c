@@ -291,12 +291,15 @@ build(const struct root_shape *shape, struct error *err)
 	CLEANUP(sources_close) struct sources s;
 	CLEANUP(fd_closep) int stage = -1;
 	CLEANUP(fd_closep) int root = -1;
+	/* The modes below are meant as they stand, whatever the daemon's mask is for its own files. */
+	const mode_t mask = umask(0);
 	int r;
 
 	memset(&s, 0xff, sizeof(s));
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-		return error_sys(err, -errno, "make mounts private");
-	r = sources_open(shape, &s, err);
+		r = error_sys(err, -errno, "make mounts private");
+	else
+		r = sources_open(shape, &s, err);
 	if (r == 0)
 		r = mounts_tmpfs(AT_FDCWD, "/", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, "mode=0755",
 				 &stage, err);
@@ -314,6 +317,7 @@ build(const struct root_shape *shape, struct error *err)
 		r = fill_root(root, shape, &s, err);
 	if (r == 0)
 		r = mounts_attr(root, false, MOUNT_ATTR_RDONLY, err);
+	(void)umask(mask);
 	return r;
 }
 

@@ -221,17 +221,25 @@ wall_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+static void
+count(const struct store_session *s, int workspace, uint64_t *ret_changes, uint64_t *ret_bytes)
+{
+	if (changes_count(s->upper, workspace, ret_changes, ret_bytes, NULL) == 0)
+		return;
+	/* Something is there that cannot be told, or not now: then it is kept. */
+	if (changes_count(s->upper, -1, ret_changes, ret_bytes, NULL) < 0 || *ret_changes == 0)
+		*ret_changes = 1;
+}
+
 int
 store_end(int sessions, struct store_session *s, int workspace, uint64_t *ret_changes,
 	  bool *ret_kept, struct error *err)
 {
 	uint64_t changes = 0, bytes = 0;
-	int r = 0;
+	int r;
 
 	if (!store_untouched(s, workspace))
-		r = changes_count(s->upper, workspace, &changes, &bytes, err);
-	if (r < 0)
-		return r;
+		count(s, workspace, &changes, &bytes);
 	if (changes == 0) {
 		r = store_remove(sessions, s->meta.session, err);
 		if (r < 0)

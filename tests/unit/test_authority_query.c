@@ -66,7 +66,9 @@ test_nonsense(void **state)
 	client_query(f, &c, Q_TRACE, "../etc", 0);
 	client_doc_denied(f, &c, "invalid-request");
 	client_query(f, &c, Q_TRACE, "op_0123456789abcdef", 0);
-	client_doc_denied(f, &c, "invalid-request");
+	client_doc_denied(f, &c, "session-ended");
+	client_query(f, &c, Q_TRACE, "no-such-name", 0);
+	client_doc_denied(f, &c, "session-ended");
 	client_query(f, &c, Q_LEDGER_SHOW, "-1", 0);
 	client_doc_denied(f, &c, "invalid-request");
 	assert_ok(CHANNEL_SEND(&c.channel, query, &err, .version = 77, .what = Q_STATUS,

@@ -841,6 +841,29 @@ the_owner_s_rights_are_the_limit(void **state)
 }
 
 static void
+do_as_root(void *arg)
+{
+	write_to("mine", "m");
+	IN(mkdir("d", 0500) == 0);
+}
+
+static void
+a_workspace_of_root_s_is_one_as_well(void **state)
+{
+	struct world w;
+	struct accept_result r;
+
+	world_open_in(&w, "/var/tmp", 0, 0);
+	world_session(&w, "s_1");
+	in_session(&w, do_as_root, NULL);
+	assert_int_equal(end_session(&w), 2);
+	r = accept_all(&w);
+	expect_done(&r);
+	expect_picture(&w, ". 0755\nd dir 0500\nmine file 0644 'm' 0:0\n");
+	world_close(&w);
+}
+
+static void
 do_fill(void *arg)
 {
 	char chunk[65536];
@@ -1049,6 +1072,7 @@ main(void)
 		cmocka_unit_test(a_link_in_the_way_is_never_followed),
 		cmocka_unit_test(a_link_for_a_directory_is_refused),
 		cmocka_unit_test(the_owner_s_rights_are_the_limit),
+		cmocka_unit_test(a_workspace_of_root_s_is_one_as_well),
 		cmocka_unit_test(no_room_changes_nothing),
 		cmocka_unit_test(each_call_that_fails_is_undone),
 		cmocka_unit_test(each_moment_of_a_crash_is_undone),

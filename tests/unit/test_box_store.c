@@ -1,6 +1,8 @@
 /* store.h: what sessions leave on disk, on real file systems. Needs root. */
 #include "box_layers.h"
 
+#include <sys/xattr.h>
+
 #include "base/json.h"
 #include "box/accept.h"
 #include "box/owner.h"
@@ -114,6 +116,28 @@ changes_are_kept_and_continued_on(void **state)
 	in_session(&w, do_touch, two);
 	assert_int_equal(end_session(&w), 2);
 	assert_int_equal(w.s.meta.started_ms, m.started_ms);
+	world_close(&w);
+}
+
+static void
+do_remove_one(void *arg)
+{
+	IN(unlink("one") == 0);
+}
+
+/* A layer that cannot be judged is kept, even if all it has are marks of removed files. */
+static void
+what_cannot_be_counted_is_kept(void **state)
+{
+	struct world w;
+
+	world_open(&w);
+	put_file(w.workspace, "one", "1", 0644);
+	world_session(&w, "s_1");
+	in_session(&w, do_remove_one, NULL);
+	must(fsetxattr(w.s.upper, "user.overlay.redirect", "/x", 2, 0) == 0, "setxattr");
+	assert_int_equal(end_session(&w), 1);
+	assert_true(mode_of(w.sessions, "s_1/upper/one") != 0);
 	world_close(&w);
 }
 
@@ -598,6 +622,7 @@ main(void)
 		cmocka_unit_test(fresh_layers_have_the_workspace_s_owner_and_mode),
 		cmocka_unit_test(an_untouched_session_goes_at_once),
 		cmocka_unit_test(changes_are_kept_and_continued_on),
+		cmocka_unit_test(what_cannot_be_counted_is_kept),
 		cmocka_unit_test(names_that_are_no_sessions_are_refused),
 		cmocka_unit_test(meta_is_read_strictly),
 		cmocka_unit_test(a_path_of_any_bytes_comes_back),
