@@ -241,9 +241,6 @@ session_mounts(const struct plan *p, struct wanted out[SESSION_MOUNTS_MAX])
 	out[n++] = (struct wanted){"/dev/shm", "tmpfs", "rw,nosuid,nodev", true};
 	out[n++] = (struct wanted){"/tmp", "tmpfs", "rw,nosuid,nodev", true};
 	if (p->mode == WORKSPACE_OVERLAY) {
-		/* The layers, covered by the overlay at the same place. */
-		out[n++] = (struct wanted){at, NULL, "rw,nosuid,nodev", true};
-		out[n++] = (struct wanted){at, NULL, "ro,nosuid,nodev", false};
 		out[n++] = (struct wanted){at, "overlay", "rw,nosuid,nodev", true};
 	} else if (p->mode == WORKSPACE_DIRECT) {
 		out[n++] = (struct wanted){at, NULL, "rw,nosuid,nodev", true};

@@ -264,9 +264,9 @@ judge_objections(struct gather *g, struct accept_result *r)
 		const char *before, *after;
 	} sentences[] = {
 		[O_NEVER] = {R_RULE_DENIED,
-			     "inside of .git nothing is taken over: ", "; --path . takes the rest"},
+			     "inside of .git nothing is taken over: ", "; select the others with --path"},
 		[O_PROTECTED] = {R_RULE_DENIED, "protected, taken over only by name: ",
-				 "; --path P names one, --path . takes the rest"},
+				 "; --path P takes one by its name, or others"},
 		[O_SPECIAL] = {R_RULE_DENIED, "no device, fifo or socket is taken over: ",
 			       "; remove it in the session or select others with --path"},
 		[O_FOREIGN] = {R_INVALID_PATH,

@@ -61,6 +61,7 @@ struct init {
 	uint8_t landlock_digest[32];
 	int signals;
 	uint64_t tmp_bytes, shm_bytes;  /* as mounted */
+	char prepared_at[PROFILE_PATH_MAX]; /* where a workspace is mounted already; empty: none */
 	pid_t command;
 	struct sandbox_plan message;    /* last: large, and touched only as far as it is filled */
 };
@@ -257,16 +258,18 @@ make_place(struct init *in, const char *at)
 }
 
 /*
- * The layers must be attached to be layers, so they are put where the overlay will cover them; there
- * they stay, out of everybody's reach, because taking them away would cost every start a grace period.
+ * A layer has to be attached somewhere in our namespace while the overlay is mounted on it, and then
+ * need not be any more. /dev/shm is a place that no workspace lies at or beneath.
  */
 static int
 mount_overlay(struct init *in, const char *at, int lower, int layers)
 {
-	char options[160];
+	static const char place[] = "/dev/shm";
+	char options[192];
 	struct error err = {0};
 
-	if (mounts_place(layers, AT_FDCWD, at, &err) < 0 || mounts_place(lower, AT_FDCWD, at, &err) < 0)
+	if (mounts_place(layers, AT_FDCWD, place, &err) < 0 ||
+	    mounts_place(lower, AT_FDCWD, place, &err) < 0)
 		return failure_error(&in->failure, R_CAPABILITY_UNAVAILABLE, "workspace", &err);
 	(void)snprintf(options, sizeof(options),
 		       "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,"
@@ -274,6 +277,8 @@ mount_overlay(struct init *in, const char *at, int lower, int layers)
 		       lower, layers, layers);
 	if (mount("overlay", at, "overlay", MS_NOSUID | MS_NODEV, options) != 0)
 		return FAIL(in, "overlay", "mount the overlay at %s", at);
+	if (umount2(place, MNT_DETACH) != 0 || umount2(place, MNT_DETACH) != 0)
+		return FAIL(in, "workspace", "take the layers away");
 	return 0;
 }
 
@@ -285,7 +290,17 @@ mount_workspace(struct init *in, int workspace, int layers)
 	struct error err = {0};
 
 	if (resize(in, "/tmp", in->tmp_bytes, p->tmp_bytes) < 0 ||
-	    resize(in, "/dev/shm", in->shm_bytes, p->shm_bytes) < 0 || make_place(in, at) < 0)
+	    resize(in, "/dev/shm", in->shm_bytes, p->shm_bytes) < 0)
+		return in->failure.code;
+	if ((p->flags & PLAN_PREPARED) != 0)
+		return strcmp(in->prepared_at, at) == 0
+			       ? 0
+			       : failure_set(&in->failure, R_INTERNAL, "workspace", -EPROTO,
+					     "it was not prepared");
+	/* The guess was wrong. */
+	if (in->prepared_at[0] != '\0' && umount2(in->prepared_at, MNT_DETACH) != 0)
+		return FAIL(in, "workspace", "take the prepared workspace away");
+	if (make_place(in, at) < 0)
 		return in->failure.code;
 	if (p->mode == WORKSPACE_OVERLAY)
 		return mount_overlay(in, at, workspace, layers);
@@ -386,28 +401,59 @@ clone_command(struct command_start *start)
 #endif
 }
 
-/* What comes with the plan to init: the workspace as a detached mount, the arguments, and as due. */
+/* What comes with the plan to init: the arguments, variables as due, and unless it was prepared the
+ * workspace as a detached mount, with the layers as due. */
 struct received {
-	int workspace, args;
-	int env, layers;
+	int args, env, workspace, layers;
 };
+
+/* Mount a workspace that is likely to be wanted, before anyone asks. */
+static int
+prepare_workspace(struct init *in, size_t len, const int *fds)
+{
+	const struct sandbox_prepare *m = (const void *)&in->message;
+	const uint32_t done = SANDBOX_PREPARED;
+
+	if (len != sizeof(*m) || fds[0] < 0 || fds[1] < 0 || in->prepared_at[0] != '\0' ||
+	    memchr(m->at, '\0', sizeof(m->at)) == NULL)
+		return failure_set(&in->failure, R_INTERNAL, "workspace", -EPROTO,
+				   "what came is nothing to prepare");
+	if (mount_overlay(in, m->at, fds[0], fds[1]) < 0)
+		return in->failure.code;
+	fd_close(fds[0]);
+	fd_close(fds[1]);
+	(void)snprintf(in->prepared_at, sizeof(in->prepared_at), "%s", m->at);
+	if (sandbox_send(in->start->control, &done, sizeof(done), NULL, 0) < 0)
+		_exit(125);
+	return 0;
+}
 
 static int
 receive_plan(struct init *in, struct received *ret)
 {
+	const struct plan *p = &in->message.plan;
 	int fds[PLAN_FDS_MAX];
-	ssize_t n = sandbox_recv(in->start->control, &in->message, sizeof(in->message), fds,
-				 PLAN_FDS_MAX, NULL);
+	size_t at = 0;
+	ssize_t n;
 
-	if (n <= 0)
-		_exit(125);
+	for (;;) {
+		n = sandbox_recv(in->start->control, &in->message, sizeof(in->message), fds,
+				 PLAN_FDS_MAX, NULL);
+		if (n <= 0)
+			_exit(125);
+		if (in->message.type != SANDBOX_PREPARE)
+			break;
+		if (prepare_workspace(in, (size_t)n, fds) < 0)
+			return in->failure.code;
+	}
 	if (in->message.type != SANDBOX_PLAN || (size_t)n < SANDBOX_PLAN_FIXED ||
-	    !plan_valid(&in->message.plan, (size_t)n - offsetof(struct sandbox_plan, plan)))
+	    !plan_valid(p, (size_t)n - offsetof(struct sandbox_plan, plan)))
 		return failure_set(&in->failure, R_INTERNAL, "plan", -EPROTO,
 				   "what came is no plan");
-	ret->workspace = fds[0];
-	ret->args = fds[1];
-	sandbox_optional(&in->message.plan, fds + 2, &ret->env, &ret->layers);
+	ret->args = fds[at++];
+	ret->env = (p->flags & PLAN_CLIENT_ENV) != 0 ? fds[at++] : -1;
+	ret->workspace = (p->flags & PLAN_PREPARED) == 0 ? fds[at++] : -1;
+	ret->layers = (p->flags & PLAN_PREPARED) == 0 && p->mode == WORKSPACE_OVERLAY ? fds[at] : -1;
 	return 0;
 }
 
@@ -427,7 +473,7 @@ close_copies(struct init *in, const struct command_start *start, const struct re
 static int
 start_command(struct init *in)
 {
-	struct received got;
+	struct received got = {-1, -1, -1, -1};
 	struct command_start start = {
 		.park = in->park,
 		.plan = &in->message.plan,

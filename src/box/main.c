@@ -137,6 +137,8 @@ start(struct box *b, struct error *err)
 		b->base.filters = b->filters;
 		b->base.host_ns = b->host_ns;
 		b->base.id_lock = b->ids.lock;
+		b->base.sessions = b->sessions;
+		spare_sweep(b->sessions);
 		r = nursery_start(&b->nursery, &b->base, err);
 		if (r < 0)
 			return r;

@@ -22,9 +22,11 @@ struct nursery {
  * loop does not exist yet.
  */
 int nursery_start(struct nursery *n, const struct sandbox_base *base, struct error *err) MUST_CHECK;
-/* Have a keeper made. CHANNEL is its end; ROOT and SPAWN are copied. */
+/* Have a keeper made. CHANNEL is its end; ROOT and SPAWN are copied. WORKSPACE: with spawn.prepare. */
 int nursery_spawn(struct nursery *n, const struct sandbox_spawn *spawn, const struct root *root,
-		  int channel, struct error *err) MUST_CHECK;
+		  int channel, int workspace, struct error *err) MUST_CHECK;
+/* Have layers removed that nobody wants (spare.h), some time. */
+void nursery_remove(struct nursery *n, const char *name);
 /* Close it and wait; keepers that are left are killed by the kernel. */
 void nursery_close(struct nursery *n);
 

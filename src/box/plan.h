@@ -32,12 +32,13 @@ enum plan_flag {
 	PLAN_TTY = 1 << 0,
 	PLAN_CLIENT_ENV = 1 << 1,  /* an environment blob is among the descriptors */
 	PLAN_PTRACE = 1 << 2,
+	PLAN_PREPARED = 1 << 3,    /* the sandbox has its workspace already (spare.h) */
 };
 /* Descriptors that go with a plan, in this order; optional ones are left out when not due. */
 enum plan_fd {
 	PLAN_FD_STDIN, PLAN_FD_STDOUT, PLAN_FD_STDERR, PLAN_FD_WORKSPACE, PLAN_FD_ARGS,
 	PLAN_FD_ENV,               /* with PLAN_CLIENT_ENV */
-	PLAN_FD_LAYERS,            /* with WORKSPACE_OVERLAY: the session's directory */
+	PLAN_FD_LAYERS,            /* with WORKSPACE_OVERLAY, not PREPARED: the session's directory */
 	PLAN_FDS_MAX,
 };
 

@@ -159,8 +159,40 @@ sandbox_free(struct sandbox *s)
 	fd_closep(&s->init_pidfd);
 	if (s->root != NULL)
 		root_leave(s->root);
+	if (s->park.prepare && !s->adopted) {
+		char name[SPARE_NAME_MAX];
+
+		spare_name(s->park.number, name);
+		nursery_remove(&b->nursery, name);
+	}
 	idrange_give(&b->ids, s->park.host_id);
 	free(s);
+}
+
+/* It did not come again: no mount of it is held any longer. */
+static int
+on_forget(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct box *b = userdata;
+
+	fd_closep(&b->pool.workspace);
+	for (struct sandbox *s = b->pool.first; s != NULL; s = s->next)
+		if (s->run == NULL && s->park.prepare && s->state <= SANDBOX_IS_PARKED)
+			pool_kill_keeper(s);
+	pool_refill_later(b);
+	return 0;
+}
+
+void
+pool_expect(struct box *b, int workspace, const struct spare_for *what)
+{
+	struct pool *p = &b->pool;
+
+	fd_closep(&p->workspace);
+	p->workspace = fcntl(workspace, F_DUPFD_CLOEXEC, 3);
+	p->what = *what;
+	(void)sd_event_source_set_time_relative(p->forget, (uint64_t)POOL_EXPECT_MS * 1000);
+	(void)sd_event_source_set_enabled(p->forget, SD_EVENT_ONESHOT);
 }
 
 static void
@@ -210,7 +242,10 @@ say_failed(struct sandbox *s, struct sandbox_failed *m)
 		f->reason = R_INTERNAL;
 	if (s->run == NULL)
 		log_error("a sandbox could not be made: %s: %s", f->step, f->text);
-	else if (!s->told)
+	/* Perhaps it was the guess; the next one is made without. */
+	if (s->run == NULL && s->park.prepare)
+		fd_closep(&s->box->pool.workspace);
+	if (s->run != NULL && !s->told)
 		run_failed(s->run, f);
 	s->told = true;
 	s->state = SANDBOX_IS_OVER;
@@ -306,6 +341,13 @@ fill_spawn(struct box *b, struct sandbox_spawn *spawn)
 	spawn->shm_bytes = p->shm_bytes;
 	spawn->owner_uid = p->owner_uid;
 	spawn->owner_gid = p->owner_gid;
+	/* Not for somebody who waits: he has a workspace of his own. */
+	if (!spawn->awaited && p->workspace >= 0) {
+		spawn->prepare = 1;
+		spawn->workspace = p->what;
+		spawn->owner_uid = p->what.uid;
+		spawn->owner_gid = p->what.gid;
+	}
 }
 
 static int
@@ -322,7 +364,8 @@ start_keeper(struct sandbox *s, int theirs, struct error *err)
 					       (uint64_t)POOL_PARK_MS * 1000, 0, on_deadline, s);
 	if (r < 0)
 		return error_sys(err, r, "watch a keeper");
-	return nursery_spawn(&s->box->nursery, &s->park, s->root, theirs, err);
+	return nursery_spawn(&s->box->nursery, &s->park, s->root, theirs,
+			     s->park.prepare ? s->box->pool.workspace : -1, err);
 }
 
 static int
@@ -347,8 +390,8 @@ sandbox_new(struct box *b, const struct root_shape *shape, bool awaited, struct 
 		return r;
 	}
 	s->channel = fds[0];
-	fill_spawn(b, &s->park);
 	s->park.awaited = awaited;
+	fill_spawn(b, &s->park);
 	r = start_keeper(s, fds[1], err);
 	fd_close(fds[1]);
 	if (r < 0) {
@@ -366,28 +409,27 @@ on_refill(sd_event_source *source, void *userdata)
 {
 	struct box *b = userdata;
 	struct root_shape shape;
+	struct sandbox *s;
 	struct error err = {0};
 	uint32_t have = 0;
 
 	(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	if (b->unavailable.code != 0)
 		return 0;
-	for (const struct sandbox *s = b->pool.first; s != NULL; s = s->next)
-		have += s->run == NULL && s->state <= SANDBOX_IS_PARKED && s->root == b->pool.roots[0];
-	if (have >= b->pool.size)
+	for (s = b->pool.first; s != NULL; s = s->next)
+		have += s->run == NULL && s->state <= SANDBOX_IS_PARKED &&
+			s->root == b->pool.roots[0];
+	if (have >= b->pool.size) {
+		fd_closep(&b->pool.workspace);
 		return 0;
+	}
 	usual_shape(&shape);
-	{
-		struct sandbox *s;
-
-		if (sandbox_new(b, &shape, false, &s, &err) < 0) {
-			log_error("no sandbox could be parked: %s", err.text);
-			return 0;
-		}
+	if (sandbox_new(b, &shape, false, &s, &err) < 0) {
+		log_error("no sandbox could be parked: %s", err.text);
+		return 0;
 	}
 	/* One at a time: between two, the loop hears what else there is. */
-	if (have + 1 < b->pool.size)
-		(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 	return 0;
 }
 
@@ -403,7 +445,10 @@ pool_init(struct box *b, struct error *err)
 	struct pool *p = &b->pool;
 	int r;
 
-	*p = (struct pool){.size = POOL_SIZE, .tmp_bytes = DEFAULT_TMP, .shm_bytes = DEFAULT_TMP};
+	*p = (struct pool){.size = POOL_SIZE,
+			   .tmp_bytes = DEFAULT_TMP,
+			   .shm_bytes = DEFAULT_TMP,
+			   .workspace = -1};
 	r = sd_event_add_defer(b->event, &p->refill, on_refill, b);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(p->refill, SD_EVENT_OFF);
@@ -414,6 +459,11 @@ pool_init(struct box *b, struct error *err)
 					       b);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(p->reap, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(b->event, &p->forget, CLOCK_BOOTTIME, 0, 100000,
+					       on_forget, b);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(p->forget, SD_EVENT_OFF);
 	return r >= 0 ? 0 : error_sys(err, r, "make the pool");
 }
 
@@ -438,12 +488,30 @@ pool_fini(struct box *b)
 			root_leave(p->roots[i]);
 	sd_event_source_disable_unref(p->refill);
 	sd_event_source_disable_unref(p->reap);
+	sd_event_source_disable_unref(p->forget);
+	fd_closep(&p->workspace);
 }
 
 /* ---- using one ---- */
 
+bool
+pool_prepared(const struct sandbox *s, const struct spare_for *want)
+{
+	return want != NULL && s->park.prepare && spare_for_same(&s->park.workspace, want);
+}
+
+/* How well S fits: parked before starting, with the workspace before with none before with another's. */
+static int
+fitness(const struct sandbox *s, const struct spare_for *want)
+{
+	int fit = pool_prepared(s, want) ? 2 : s->park.prepare ? 0 : 1;
+
+	return 4 * (s->state == SANDBOX_IS_PARKED) + fit;
+}
+
 int
-pool_get(struct box *b, const struct root_shape *shape, struct run *run, struct error *err)
+pool_get(struct box *b, const struct root_shape *shape, const struct spare_for *want,
+	 struct run *run, struct sandbox **ret_coming, struct error *err)
 {
 	struct sandbox *best = NULL;
 	struct root *root;
@@ -460,8 +528,8 @@ pool_get(struct box *b, const struct root_shape *shape, struct run *run, struct 
 				pool_kill_keeper(s);
 			continue;
 		}
-		/* The oldest that is parked, else the oldest that will be. */
-		if (best == NULL || s->state >= best->state)
+		/* Of equals, the oldest; the list has the newest first. */
+		if (best == NULL || fitness(s, want) >= fitness(best, want))
 			best = s;
 	}
 	if (best == NULL)
@@ -469,7 +537,9 @@ pool_get(struct box *b, const struct root_shape *shape, struct run *run, struct 
 	if (r < 0)
 		return r;
 	best->run = run;
+	*ret_coming = best;
 	if (best->state == SANDBOX_IS_PARKED) {
+		*ret_coming = NULL;
 		best->state = SANDBOX_IS_USED;
 		run_has_sandbox(run, best);
 	}

@@ -19,6 +19,7 @@
 #define POOL_ROOTS 4
 #define POOL_PARK_MS 20000     /* for a keeper to park; longer is a failure */
 #define POOL_END_MS 5000       /* for what was killed to be dead */
+#define POOL_EXPECT_MS 10000   /* how long a workspace is expected to come again */
 
 struct box;
 struct run;
@@ -40,6 +41,7 @@ struct sandbox {
 	int keeper_pidfd, init_pidfd, channel;
 	sd_event_source *io, *deadline;
 	struct run *run;           /* who waits for it or uses it */
+	bool adopted;              /* its spare layers are a session's now */
 	bool told;                 /* the run knows how it ended */
 };
 
@@ -53,6 +55,9 @@ struct pool {
 	struct cgroup_limits limits;
 	uint64_t tmp_bytes, shm_bytes;
 	uint32_t owner_uid, owner_gid;
+	int workspace;             /* of the last plan with a fresh overlay; -1: none, or ordered */
+	struct spare_for what;
+	sd_event_source *forget;
 	struct {
 		uint64_t number;
 	} left[64];                /* cgroups that could not be removed yet */
@@ -67,10 +72,19 @@ void pool_refill_later(struct box *b);
 
 /*
  * Get a sandbox whose root has SHAPE for RUN: calls run_has_sandbox at once when one is parked, else
- * when it is; run_failed when it cannot be made. Negative: nothing was started.
+ * when it is; run_failed when it cannot be made. WANT: the workspace, for one that has it mounted
+ * already; NULL: a fresh overlay is not what is wanted. *RET_COMING: the one that will come; NULL when
+ * it has come (and RUN may be no more). Negative: nothing was started.
  */
-int pool_get(struct box *b, const struct root_shape *shape, struct run *run, struct error *err)
-	MUST_CHECK;
+int pool_get(struct box *b, const struct root_shape *shape, const struct spare_for *want,
+	     struct run *run, struct sandbox **ret_coming, struct error *err) MUST_CHECK;
+/* Is S ready for a fresh session over the workspace WANT? */
+bool pool_prepared(const struct sandbox *s, const struct spare_for *want);
+/*
+ * The next ones are to be made ready for WORKSPACE. The descriptor is held only until they are
+ * ordered, and they keep mounts of their own, so that nobody on the host finds his mount busy.
+ */
+void pool_expect(struct box *b, int workspace, const struct spare_for *what);
 /* Send the plan; FDS as of enum plan_fd, without holes. */
 int pool_use(struct sandbox *s, const struct plan *plan, const int *fds, size_t n_fds,
 	     struct error *err) MUST_CHECK;

@@ -244,8 +244,8 @@ counted(struct box *b, void *arg, void *answer, bool answered)
 }
 
 /*
- * Nothing was touched, as mostly: the answer needs no walk, and the empty layers can go after it was
- * given. Else a child counts, and then it is told.
+ * Nothing was touched, as mostly: the answer needs no walk, and the empty layers are somebody else's
+ * to remove. Else a child counts, and then it is told.
  */
 static void
 end_run(struct run *r)
@@ -268,17 +268,13 @@ end_run(struct run *r)
 	}
 	r->stored = false;
 	if (store_untouched(&r->store, r->fds[RUN_FD_WORKSPACE])) {
-		struct store_session store = r->store;
-		int workspace = TAKE_FD(r->fds[RUN_FD_WORKSPACE]);
-		uint64_t changes;
-		bool kept;
+		char gone[SPARE_NAME_MAX];
 
-		store_session_init(&r->store);
-		send_outcome(r);
-		if (store_end(b->sessions, &store, workspace, &changes, &kept, &err) < 0)
+		if (spare_bury(b->sessions, r->grant->op.session, gone, &err) == 0)
+			nursery_remove(&b->nursery, gone);
+		else
 			log_warning("%s", err.text);
-		store_session_close(&store);
-		fd_close(workspace);
+		send_outcome(r);
 		return;
 	}
 	e = calloc(1, sizeof(*e));
@@ -338,45 +334,6 @@ set_timer(struct run *r, uint64_t ms)
 		fatal("no timer: a run would have no end");
 }
 
-static int
-open_store(struct run *r, const char *path, struct failure *f)
-{
-	const struct operation *op = &r->grant->op;
-	const struct workspace_facts *w = &op->facts.workspace;
-	struct store_meta meta = {.dev_major = w->dev_major,
-				  .dev_minor = w->dev_minor,
-				  .ino = w->ino,
-				  .uid = w->uid,
-				  .gid = w->gid,
-				  .owner = op->identity.uid};
-	struct error err = {0};
-	int code;
-
-	if (op->mode != WORKSPACE_OVERLAY)
-		return 0;
-	(void)snprintf(meta.session, sizeof(meta.session), "%s", op->session);
-	(void)snprintf(meta.path, sizeof(meta.path), "%s", path);
-	memcpy(meta.profile, op->profile_digest, sizeof(meta.profile));
-	code = op->fresh ? store_fresh(r->box->sessions, &meta, r->fds[RUN_FD_WORKSPACE], &r->store,
-				       &err)
-			 : store_continue(r->box->sessions, op->session, r->fds[RUN_FD_WORKSPACE],
-					  &r->store, &err);
-	if (code < 0)
-		return failure_error(f,
-				     code == -ENOENT	? R_SESSION_ENDED
-				     : code == -ESTALE	? R_INVALID_PATH
-				     : code == -EBUSY	? R_BUSY
-				     : code == -ENOSPC	? R_LIMIT_EXCEEDED
-				     : code == -EROFS	? R_CAPABILITY_UNAVAILABLE
-							: R_INTERNAL,
-				     "store", &err);
-	r->stored = true;
-	/* The session's user passes through it to the layers; nobody reaches it from the host. */
-	if (fchmod(r->store.dir, 0711) != 0)
-		return failure_sys(f, R_INTERNAL, "store", -errno, "open the layers to the session");
-	return 0;
-}
-
 /* The path the descriptor has now; it must spell as the recorded one. */
 static int
 workspace_path(const struct run *r, char *out, size_t cap, struct failure *f)
@@ -401,6 +358,70 @@ workspace_path(const struct run *r, char *out, size_t cap, struct failure *f)
 	return 0;
 }
 
+/* What the record and the plan say of a session's overlay. */
+static int
+make_meta(const struct run *r, struct store_meta *ret, struct failure *f)
+{
+	const struct operation *op = &r->grant->op;
+	const struct workspace_facts *w = &op->facts.workspace;
+
+	*ret = (struct store_meta){.dev_major = w->dev_major,
+				   .dev_minor = w->dev_minor,
+				   .ino = w->ino,
+				   .uid = w->uid,
+				   .gid = w->gid,
+				   .owner = op->identity.uid};
+	(void)snprintf(ret->session, sizeof(ret->session), "%s", op->session);
+	memcpy(ret->profile, op->profile_digest, sizeof(ret->profile));
+	return workspace_path(r, ret->path, sizeof(ret->path), f);
+}
+
+static int
+store_failed(struct failure *f, const struct error *err)
+{
+	const int code = err->code;
+
+	return failure_error(f,
+			     code == -ENOENT   ? R_SESSION_ENDED
+			     : code == -ESTALE ? R_INVALID_PATH
+			     : code == -EBUSY  ? R_BUSY
+			     : code == -ENOSPC ? R_LIMIT_EXCEEDED
+			     : code == -EROFS  ? R_CAPABILITY_UNAVAILABLE
+					       : R_INTERNAL,
+			     "store", err);
+}
+
+/* Layers for the session: made, reopened, or those that S (may be NULL) was prepared with. */
+static int
+open_store(struct run *r, struct sandbox *s, struct failure *f)
+{
+	const struct operation *op = &r->grant->op;
+	int sessions = r->box->sessions, workspace = r->fds[RUN_FD_WORKSPACE], code;
+	struct store_meta meta;
+	struct error err = {0};
+
+	if (op->mode != WORKSPACE_OVERLAY || r->stored)
+		return 0;
+	if (make_meta(r, &meta, f) < 0)
+		return f->code;
+	if (s != NULL && op->fresh && pool_prepared(s, &r->want)) {
+		code = spare_adopt(sessions, s->park.number, &meta, &r->store, &err);
+		s->adopted = code == 0;
+		if (code == 0)
+			r->plan->flags |= PLAN_PREPARED;
+	} else {
+		code = op->fresh ? store_fresh(sessions, &meta, workspace, &r->store, &err)
+				 : store_continue(sessions, op->session, workspace, &r->store, &err);
+	}
+	if (code < 0)
+		return store_failed(f, &err);
+	r->stored = true;
+	/* The session's user passes through it to the layers; nobody reaches it from the host. */
+	if (fchmod(r->store.dir, 0711) != 0)
+		return failure_sys(f, R_INTERNAL, "store", -errno, "open the layers to the session");
+	return 0;
+}
+
 static void
 make_shape(const struct plan *plan, const struct profile *profile, struct root_shape *ret)
 {
@@ -420,6 +441,7 @@ check_and_plan(struct run *r, const struct profile *profile, struct root_shape *
 	const struct operation *op = &r->grant->op;
 	char path[PATH_BYTES_MAX];
 	struct error err = {0};
+	struct stat st;
 
 	if ((profile->capabilities & CAPABILITY_BIT(C_EXEC)) == 0)
 		return failure_set(f, R_NOT_AUTHORIZED, "grant", -EPERM,
@@ -430,6 +452,9 @@ check_and_plan(struct run *r, const struct profile *profile, struct root_shape *
 	if (grant_same_facts(&op->facts, r->facts, &err) < 0 ||
 	    examine_workspace_is(r->fds[RUN_FD_WORKSPACE], &op->facts.workspace, &err) < 0)
 		return failure_error(f, R_INVALID_PATH, "grant", &err);
+	if (fstat(r->fds[RUN_FD_WORKSPACE], &st) != 0)
+		return failure_sys(f, R_INTERNAL, "grant", -errno, "look at the workspace");
+	spare_for_stat(&st, &r->want);
 	r->plan = malloc(sizeof(*r->plan));
 	if (r->plan == NULL)
 		return failure_set(f, R_INTERNAL, "plan", -ENOMEM, "no memory for a plan");
@@ -437,15 +462,33 @@ check_and_plan(struct run *r, const struct profile *profile, struct root_shape *
 	    plan_derive(op, profile, path, r->plan, f) < 0)
 		return f->code;
 	if (r->fds[RUN_FD_ENV] >= 0) {
-		struct stat st;
-
 		if (fstat(r->fds[RUN_FD_ENV], &st) != 0)
 			return failure_sys(f, R_INTERNAL, "grant", -errno, "look at the environment");
 		r->plan->env_bytes = (uint64_t)st.st_size;
 		r->plan->flags |= PLAN_CLIENT_ENV;
 	}
 	make_shape(r->plan, profile, shape);
-	return open_store(r, path, f);
+	return 0;
+}
+
+/* When none is there yet, the layers are made while it comes. */
+static void
+ask_for_sandbox(struct run *r, const struct root_shape *shape)
+{
+	bool fresh = r->grant->op.mode == WORKSPACE_OVERLAY && r->grant->op.fresh;
+	struct sandbox *coming;
+	struct failure f = {0};
+	struct error err = {0};
+
+	if (pool_get(r->box, shape, fresh ? &r->want : NULL, r, &coming, &err) < 0) {
+		(void)failure_error(
+			&f, err.code == -EBUSY ? R_LIMIT_EXCEEDED : R_CAPABILITY_UNAVAILABLE,
+			"sandbox", &err);
+		refuse(r, RESULT_REFUSED, &f);
+	} else if (coming != NULL && !(fresh && pool_prepared(coming, &r->want)) &&
+		   open_store(r, NULL, &f) < 0) {
+		refuse(r, RESULT_REFUSED, &f);
+	}
 }
 
 void
@@ -454,7 +497,6 @@ run_start(struct run *r, struct grant *g, const struct profile *profile,
 {
 	struct root_shape shape;
 	struct failure f = {0};
-	struct error pool_err = {0};
 
 	r->grant = g;
 	r->state = RUN_WAITING;
@@ -471,13 +513,7 @@ run_start(struct run *r, struct grant *g, const struct profile *profile,
 	free(r->facts);
 	r->facts = NULL;
 	set_timer(r, RUN_START_MS);
-	if (pool_get(r->box, &shape, r, &pool_err) < 0) {
-		(void)failure_error(&f,
-				    pool_err.code == -EBUSY ? R_LIMIT_EXCEEDED
-							    : R_CAPABILITY_UNAVAILABLE,
-				    "sandbox", &pool_err);
-		refuse(r, RESULT_REFUSED, &f);
-	}
+	ask_for_sandbox(r, &shape);
 }
 
 void
@@ -493,6 +529,10 @@ run_has_sandbox(struct run *r, struct sandbox *s)
 		run_failed(r, &f);
 		return;
 	}
+	if (open_store(r, s, &f) < 0) {
+		refuse(r, RESULT_REFUSED, &f);
+		return;
+	}
 	fds[n++] = r->fds[RUN_FD_STDIN];
 	fds[n++] = r->fds[RUN_FD_STDOUT];
 	fds[n++] = r->fds[RUN_FD_STDERR];
@@ -500,7 +540,7 @@ run_has_sandbox(struct run *r, struct sandbox *s)
 	fds[n++] = r->fds[RUN_FD_ARGS];
 	if ((r->plan->flags & PLAN_CLIENT_ENV) != 0)
 		fds[n++] = r->fds[RUN_FD_ENV];
-	if (r->plan->mode == WORKSPACE_OVERLAY)
+	if (r->plan->mode == WORKSPACE_OVERLAY && (r->plan->flags & PLAN_PREPARED) == 0)
 		fds[n++] = r->store.dir;
 	if (pool_use(s, r->plan, fds, n, &err) < 0) {
 		(void)failure_error(&f, R_INTERNAL, "sandbox", &err);
@@ -508,6 +548,14 @@ run_has_sandbox(struct run *r, struct sandbox *s)
 		return;
 	}
 	r->state = RUN_STARTING;
+	if ((r->plan->flags & PLAN_PREPARED) != 0 &&
+	    spare_settle(&r->store, r->fds[RUN_FD_WORKSPACE], &err) < 0) {
+		(void)store_failed(&f, &err);
+		refuse(r, RESULT_FAILED, &f);
+		return;
+	}
+	if (r->plan->mode == WORKSPACE_OVERLAY && r->grant->op.fresh)
+		pool_expect(r->box, r->fds[RUN_FD_WORKSPACE], &r->want);
 	/* The keeper has its own now; a stream held here would never end for the client. */
 	for (int i = RUN_FD_STDIN; i < RUN_FDS; i++)
 		fd_closep(&r->fds[i]);

@@ -15,6 +15,7 @@
 #include "box/plan.h"
 #include "box/pool.h"
 #include "box/sandbox.h"
+#include "box/spare.h"
 #include "box/store.h"
 #include "model/result.h"
 #include "wire/channel.h"
@@ -43,6 +44,7 @@ struct run {
 	struct exec_facts *facts;    /* as examined; freed with the grant */
 	struct grant *grant;         /* from WAITING on */
 	struct plan *plan;
+	struct spare_for want;       /* the workspace as it is */
 	struct store_session store;
 	bool stored;
 	struct sandbox *sandbox;

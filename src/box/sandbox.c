@@ -123,13 +123,3 @@ sandbox_keep_only(int *fds, size_t n)
 	}
 	(void)close_range((unsigned)from, ~0u, 0);
 }
-
-void
-sandbox_optional(const struct plan *p, int *got, int *ret_env, int *ret_layers)
-{
-	*ret_env = *ret_layers = -1;
-	if ((p->flags & PLAN_CLIENT_ENV) != 0)
-		*ret_env = TAKE_FD(*got++);
-	if (p->mode == WORKSPACE_OVERLAY)
-		*ret_layers = TAKE_FD(*got);
-}

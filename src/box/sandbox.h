@@ -3,7 +3,7 @@
  * of a SEQPACKET pair between two processes of the same image; sizes are checked, nothing is parsed.
  *
  *   box <-> keeper     plan, signal, winsize -> ; <- born, parked, started, done, failed
- *   keeper <-> init    go, plan, signal -> ; <- ready, terminal, ended, failed
+ *   keeper <-> init    go, prepare, plan, signal -> ; <- ready, prepared, terminal, ended, failed
  *   keeper <-> command (the gate) <- report, exec_failed ; -> open
  *
  * A keeper is forked (nursery.h) for each sandbox, long before anyone asks for it, enters the
@@ -24,6 +24,7 @@
 #include "box/filter.h"
 #include "box/plan.h"
 #include "box/root.h"
+#include "box/spare.h"
 
 enum sandbox_type {
 	/* to the keeper */
@@ -31,9 +32,9 @@ enum sandbox_type {
 	/* to the box */
 	SANDBOX_BORN, SANDBOX_PARKED, SANDBOX_STARTED, SANDBOX_DONE, SANDBOX_FAILED,
 	/* keeper to init (and SANDBOX_PLAN, SANDBOX_SIGNAL) */
-	SANDBOX_GO,
+	SANDBOX_GO, SANDBOX_PREPARE,
 	/* init to keeper (and SANDBOX_FAILED) */
-	SANDBOX_READY, SANDBOX_TERMINAL, SANDBOX_ENDED,
+	SANDBOX_READY, SANDBOX_PREPARED, SANDBOX_TERMINAL, SANDBOX_ENDED,
 	/* command to keeper, by the gate */
 	SANDBOX_REPORT, SANDBOX_EXEC_FAILED,
 	/* keeper to command */
@@ -66,6 +67,11 @@ struct sandbox_born {
 struct sandbox_parked {
 	uint32_t type;
 	int32_t init_pid;
+};
+/* With the lower and the upper layer, as detached mounts. Answered by its type alone. */
+struct sandbox_prepare {
+	uint32_t type;
+	char at[PROFILE_PATH_MAX];
 };
 struct sandbox_ready {
 	uint32_t type;
@@ -143,8 +149,6 @@ ssize_t sandbox_recv(int fd, void *data, size_t cap, int *ret_fds, size_t max_fd
 
 /* Close everything above 2 that is not among FDS. Sorts FDS. */
 void sandbox_keep_only(int *fds, size_t n);
-/* Take the optional descriptors of a plan apart: GOT are those after the fixed ones, in order. */
-void sandbox_optional(const struct plan *p, int *got, int *ret_env, int *ret_layers);
 
 /* What all keepers start from; in memory of the box when it forks the nursery. */
 struct sandbox_base {
@@ -152,6 +156,7 @@ struct sandbox_base {
 	const struct filter *filters;   /* FILTER_KINDS of them */
 	int host_ns;                    /* mount namespace in which clients' descriptors are */
 	int id_lock;                    /* held for as long as an id may be in use */
+	int sessions;                   /* the directory of sessions */
 	uint32_t box_filters;           /* Seccomp_filters of the box itself */
 	int landlock_abi;
 	dev_t image_dev;                /* of the box's own executable */
@@ -162,6 +167,9 @@ struct sandbox_spawn {
 	uint64_t number;                /* of the cgroup */
 	uint32_t host_id;
 	uint32_t awaited;               /* somebody waits for it now: no rehearsal */
+	uint32_t prepare;               /* with the workspace of the last plan, whose descriptor comes along */
+	uint32_t pad;
+	struct spare_for workspace;
 	/* Guesses from the last plan; a wrong one costs time and nothing else. */
 	struct cgroup_limits limits;    /* memory 0: none yet */
 	uint64_t tmp_bytes, shm_bytes;
@@ -173,6 +181,7 @@ struct sandbox_park {
 	struct sandbox_spawn spawn;
 	const struct root *root;
 	int box;                        /* channel to the box */
+	int workspace;                  /* with spawn.prepare, else -1 */
 	pid_t parent;
 };
 

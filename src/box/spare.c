@@ -75,6 +75,8 @@ spare_make(int sessions, uint64_t number, const struct spare_for *what, struct e
 		return error_sys(err, -errno, "make spare layers");
 	dir = open_layer(sessions, name, err);
 	r = dir < 0 ? dir : 0;
+	if (r == 0 && fchmod(dir, 0711) != 0)
+		r = error_sys(err, -errno, "open spare layers to the session");
 	if (r == 0)
 		r = make_layer(dir, "upper", what, what->mode, err);
 	if (r == 0)
