@@ -66,9 +66,12 @@ take_path(struct accepting *x, const char *bytes, size_t len, struct error *err)
 	char normal[PATH_BYTES_MAX];
 	int r;
 
-	r = path_relative(bytes, len, false, normal, err);
+	r = path_relative(bytes, len, true, normal, err);
 	if (r < 0)
 		return r;
+	/* The whole workspace is "." wherever it is written down, so that no path is empty. */
+	if (normal[0] == '\0')
+		memcpy(normal, ".", 2);
 	buf_add(&x->wire_paths, normal, strlen(normal) + 1);
 	if (x->paths == NULL)
 		x->paths = json_array();

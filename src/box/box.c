@@ -45,8 +45,8 @@ box_send_doc(struct box *b, uint64_t ticket, int status, const void *data, size_
 static void
 send_refusal(struct box *b, uint64_t ticket, int status, enum reason reason, const char *detail)
 {
-	CLEANUP(json_decrefp) json_t *doc = json_pack("{s:s,s:s}", "detail", detail, "reason",
-						      reason_code(reason));
+	CLEANUP(json_decrefp)
+	json_t *doc = json_pack("{s:s,s:s}", "detail", detail, "reason", reason_code(reason));
 	CLEANUP(buf_fini) struct buf text;
 	struct error err = {0};
 
@@ -62,7 +62,7 @@ send_refusal(struct box *b, uint64_t ticket, int status, enum reason reason, con
 struct document {
 	uint64_t ticket;
 	int sessions;
-	int out;                 /* memfd */
+	int out; /* memfd */
 	enum diff_form form;
 	char session[SESSION_ID_MAX];
 	char *paths;
@@ -138,9 +138,7 @@ work_remove(void *arg, void *answer)
 	struct document_answer *a = answer;
 
 	a->code = store_remove(d->sessions, d->session, &a->err);
-	a->reason = a->code == -ENOENT	? R_SESSION_ENDED
-		    : a->code == -EBUSY ? R_BUSY
-					: R_INTERNAL;
+	a->reason = a->code == -ENOENT ? R_SESSION_ENDED : a->code == -EBUSY ? R_BUSY : R_INTERNAL;
 	if (a->code == 0)
 		a->code = fd_write_all(d->out, "{}", 2, &a->err);
 }
@@ -210,8 +208,8 @@ send_accepted(struct box *b, const struct acceptance *a, const struct accept_res
 	buf_init(&out, WIRE_BODY_MAX);
 	r = accept_result_write(result, &out, &err);
 	if (r == 0) {
-		outcome_mac(b->key.data, a->grant->receipt.index, a->grant->receipt.digest, out.data,
-			    out.len, mac);
+		outcome_mac(b->key.data, a->grant->receipt.index, a->grant->receipt.digest,
+			    out.data, out.len, mac);
 		r = CHANNEL_SEND(&b->authority, outcome, &err, .ticket = a->ticket,
 				 .result = wire_bytes_of(out.data, out.len),
 				 .mac = wire_bytes_of(mac, sizeof(mac)));
@@ -296,8 +294,9 @@ on_forget(struct box *b, struct error *err)
 }
 
 /*
- * What is wrong with the record ends us: an honest authority never sends it, and an answer under our
- * MAC could stand for an operation that was not refused. What is wrong with the rest is an outcome.
+ * What is wrong with the record ends us: an honest authority never sends it, and an answer under
+ * our MAC could stand for an operation that was not refused. What is wrong with the rest is an
+ * outcome.
  */
 static int
 on_grant(struct box *b, struct error *err)
@@ -314,7 +313,8 @@ on_grant(struct box *b, struct error *err)
 	code = grant_profile(g, b->packet.fds[0], &b->profile, &why);
 	r = run_find(b, m.ticket);
 	if (g->op.capability == C_WORKSPACE_ACCEPT && r == NULL)
-		return start_accept(b, m.ticket, TAKE_PTR(g), code == 0 ? b->profile : NULL, &why, err);
+		return start_accept(b, m.ticket, TAKE_PTR(g), code == 0 ? b->profile : NULL, &why,
+				    err);
 	if (g->op.capability != C_EXEC || r == NULL || r->state != RUN_HELD)
 		return error_set(err, -EPROTO, "a grant of %s that belongs to no ticket",
 				 capability_name(g->op.capability));
@@ -419,9 +419,9 @@ static const struct {
 	uint32_t type;
 	int (*handle)(struct box *b, struct error *err);
 } box_handlers[] = {
-	{MSG_examine, on_examine},     {MSG_forget, on_forget},	  {MSG_grant, on_grant},
-	{MSG_box_signal, on_signal},   {MSG_box_stop, on_stop},	  {MSG_box_diff, on_diff},
-	{MSG_box_winsize, on_winsize}, {MSG_box_kept, on_kept},	  {MSG_box_rm, on_rm},
+	{MSG_examine, on_examine},     {MSG_forget, on_forget}, {MSG_grant, on_grant},
+	{MSG_box_signal, on_signal},   {MSG_box_stop, on_stop}, {MSG_box_diff, on_diff},
+	{MSG_box_winsize, on_winsize}, {MSG_box_kept, on_kept}, {MSG_box_rm, on_rm},
 };
 
 int

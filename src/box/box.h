@@ -24,15 +24,15 @@ struct box {
 	sd_event *event;
 	struct channel loomd, authority;
 	struct packet packet;
-	struct secret key;           /* of receipts and outcomes */
-	int sessions;                /* directory of kept sessions */
-	int host_ns;                 /* mount namespace that clients' descriptors are of */
+	struct secret key; /* of receipts and outcomes */
+	int sessions;	   /* directory of kept sessions */
+	int host_ns;	   /* mount namespace that clients' descriptors are of */
 	struct cgroups cgroups;
 	struct idrange ids;
-	struct filter *filters;      /* FILTER_KINDS */
+	struct filter *filters; /* FILTER_KINDS */
 	struct seen_indexes seen;
-	struct profile *profile;     /* of the last grant; they rarely change */
-	struct sandbox_base base;    /* what keepers start from */
+	struct profile *profile;  /* of the last grant; they rarely change */
+	struct sandbox_base base; /* what keepers start from */
 	struct nursery nursery;
 	struct pool pool;
 	struct runs runs;

@@ -27,7 +27,7 @@ const char *const cgroup_controller_names[CGROUP_CONTROLLERS] = {"memory", "cpu"
 int
 cgroup_write(int dir, const char *file, const char *text, struct error *err)
 {
-	CLEANUP(fd_closep) int fd = openat(dir, file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	CLEANUP(fd_closep) int fd = openat(dir, file, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
 	size_t len = strlen(text);
 
 	if (fd < 0)
@@ -122,8 +122,8 @@ make_top(struct cgroups *c, uint32_t i, struct error *err)
 	if (mkdirat(c->base[i], c->instance, 0755) != 0)
 		return error_sys(err, -errno == -EROFS ? -EOPNOTSUPP : -errno,
 				 "make a cgroup beneath %s", c->path[i]);
-	c->top[i] = openat(c->base[i], c->instance,
-			   O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	c->top[i] =
+		openat(c->base[i], c->instance, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (c->top[i] < 0)
 		return error_sys(err, -errno, "open cgroup %s", c->instance);
 	if (flock(c->top[i], LOCK_EX | LOCK_NB) != 0)
@@ -329,8 +329,8 @@ cgroup_make(const struct cgroups *c, uint64_t number, struct cgroup *ret, struct
 			r = error_sys(err, -errno, "make cgroup %s/%s", c->path[i], g.name);
 			break;
 		}
-		g.dir[i] = openat(c->top[i], g.name,
-				  O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		g.dir[i] =
+			openat(c->top[i], g.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (g.dir[i] < 0)
 			r = error_sys(err, -errno, "open cgroup %s/%s", c->path[i], g.name);
 	}
@@ -381,7 +381,8 @@ cgroup_values(const struct cgroup *g, const struct cgroup_limits *l, struct cgro
 	*ret = (struct cgroup_values){.version = (uint8_t)g->in->ops->version,
 				      .swap_counted = g->in->swap_counted};
 	for (int i = 0; i < CGROUP_FILES_MAX; i++) {
-		ssize_t n = g->file[i] >= 0 ? pread(g->file[i], texts[i], CGROUP_TEXT_MAX - 1, 0) : 0;
+		ssize_t n =
+			g->file[i] >= 0 ? pread(g->file[i], texts[i], CGROUP_TEXT_MAX - 1, 0) : 0;
 
 		if (n < 0)
 			return error_sys(err, -errno, "read cgroup file %s",
@@ -400,11 +401,10 @@ cgroup_values(const struct cgroup *g, const struct cgroup_limits *l, struct cgro
 		return error_set(err, -EBADMSG, "the swap limit reads %llu instead of %llu",
 				 (unsigned long long)ret->swap, (unsigned long long)want.swap);
 	if (ret->cpu_quota != want.cpu_quota || ret->cpu_period != want.cpu_period)
-		return error_set(err, -EBADMSG, "the cpu limit reads %llu/%llu instead of %llu/%llu",
-				 (unsigned long long)ret->cpu_quota,
-				 (unsigned long long)ret->cpu_period,
-				 (unsigned long long)want.cpu_quota,
-				 (unsigned long long)want.cpu_period);
+		return error_set(
+			err, -EBADMSG, "the cpu limit reads %llu/%llu instead of %llu/%llu",
+			(unsigned long long)ret->cpu_quota, (unsigned long long)ret->cpu_period,
+			(unsigned long long)want.cpu_quota, (unsigned long long)want.cpu_period);
 	if (ret->pids != want.pids)
 		return error_set(err, -EBADMSG, "the limit of processes reads %llu instead of %llu",
 				 (unsigned long long)ret->pids, (unsigned long long)want.pids);

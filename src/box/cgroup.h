@@ -35,44 +35,46 @@ extern const char *const cgroup_controller_names[CGROUP_CONTROLLERS];
 struct cgroup_limits {
 	uint64_t memory;    /* bytes, swap included where that is counted */
 	uint32_t cpu_milli; /* CPUs times 1000 */
-	uint32_t pids;      /* what the sandbox may have, init and keeper not counted */
+	uint32_t pids;	    /* what the sandbox may have, init and keeper not counted */
 	uint32_t pad;
 };
 /* Read from the files, after the fact. */
 struct cgroup_values {
-	uint64_t memory, swap;     /* bytes; swap: of both together on v1, of swap alone on v2 */
+	uint64_t memory, swap; /* bytes; swap: of both together on v1, of swap alone on v2 */
 	uint64_t cpu_quota, cpu_period; /* microseconds */
 	uint64_t pids;
-	uint8_t version;           /* 1 or 2 */
-	uint8_t swap_counted;      /* 0: the machine has no swap and does not count it */
+	uint8_t version;      /* 1 or 2 */
+	uint8_t swap_counted; /* 0: the machine has no swap and does not count it */
 	uint8_t pad[6];
 };
 struct cgroup_usage {
-	uint64_t memory_peak;      /* bytes; 0: this kernel does not tell */
-	uint64_t pids_peak;        /* 0: this kernel does not tell */
-	uint64_t cpu_us;           /* 0: not told here */
+	uint64_t memory_peak; /* bytes; 0: this kernel does not tell */
+	uint64_t pids_peak;   /* 0: this kernel does not tell */
+	uint64_t cpu_us;      /* 0: not told here */
 	uint64_t oom_kills;
 };
 
 struct cgroup_ops;
-/* The box's own: where sessions' cgroups are made. One hierarchy on v2; on v1 one per controller. */
+/* The box's own: where sessions' cgroups are made. One hierarchy on v2; on v1 one per controller.
+ */
 struct cgroups {
 	const struct cgroup_ops *ops;
-	char instance[CGROUP_NAME_MAX];                    /* "loom-<pid>-<random>" */
-	uint32_t n;                                        /* hierarchies */
-	uint32_t of[CGROUP_CONTROLLERS];                   /* which of them has the controller */
-	int base[CGROUP_CONTROLLERS];                      /* the daemon's own cgroup, as a directory */
-	int top[CGROUP_CONTROLLERS];                       /* the instance's; its lock is held */
-	char path[CGROUP_CONTROLLERS][CGROUP_PATH_MAX];    /* of the instance, as /proc/N/cgroup has it */
+	char instance[CGROUP_NAME_MAX];	 /* "loom-<pid>-<random>" */
+	uint32_t n;			 /* hierarchies */
+	uint32_t of[CGROUP_CONTROLLERS]; /* which of them has the controller */
+	int base[CGROUP_CONTROLLERS];	 /* the daemon's own cgroup, as a directory */
+	int top[CGROUP_CONTROLLERS];	 /* the instance's; its lock is held */
+	char path[CGROUP_CONTROLLERS]
+		 [CGROUP_PATH_MAX]; /* of the instance, as /proc/N/cgroup has it */
 	bool swap_counted;
 };
 /* A session's. */
 struct cgroup {
 	const struct cgroups *in;
-	char name[CGROUP_NAME_MAX];                        /* "s<number>" */
-	int dir[CGROUP_CONTROLLERS];                       /* per hierarchy; -1: closed */
-	int file[CGROUP_FILES_MAX];                        /* of ops->files, for reading back */
-	struct cgroup_limits limits;                       /* as set; zeros: none yet */
+	char name[CGROUP_NAME_MAX];  /* "s<number>" */
+	int dir[CGROUP_CONTROLLERS]; /* per hierarchy; -1: closed */
+	int file[CGROUP_FILES_MAX];  /* of ops->files, for reading back */
+	struct cgroup_limits limits; /* as set; zeros: none yet */
 };
 
 void cgroups_init(struct cgroups *c);
@@ -87,9 +89,9 @@ int cgroups_sweep(struct cgroups *c);
 void cgroups_close(struct cgroups *c);
 
 /* Make the directories of session NUMBER. Nothing is left on failure. */
-int cgroup_make(const struct cgroups *c, uint64_t number, struct cgroup *ret, struct error *err)
-	MUST_CHECK;
-void cgroup_close(struct cgroup *g);   /* closes descriptors, removes nothing */
+int cgroup_make(const struct cgroups *c, uint64_t number, struct cgroup *ret,
+		struct error *err) MUST_CHECK;
+void cgroup_close(struct cgroup *g); /* closes descriptors, removes nothing */
 /* Set the limits that differ from those in force, and read each back. */
 int cgroup_limit(struct cgroup *g, const struct cgroup_limits *l, struct error *err) MUST_CHECK;
 /* Read back what is in force and compare with L. -EBADMSG with the first difference. */
@@ -103,8 +105,9 @@ int cgroup_clone_fd(const struct cgroup *g);
 int cgroup_has(const struct cgroup *g, const char *proc_cgroup, struct error *err) MUST_CHECK;
 void cgroup_usage(const struct cgroup *g, struct cgroup_usage *ret);
 /*
- * Kill the sandbox in the session's cgroup NUMBER: v2 by cgroup.kill; v1 not at all (there its keeper
- * is inside; killing its init does it), unless EVERYTHING, the keeper too, is to go, one by one.
+ * Kill the sandbox in the session's cgroup NUMBER: v2 by cgroup.kill; v1 not at all (there its
+ * keeper is inside; killing its init does it), unless EVERYTHING, the keeper too, is to go, one by
+ * one.
  */
 void cgroup_kill(const struct cgroups *c, uint64_t number, bool everything);
 /* 0: gone. -EBUSY: something is still in it; try again. */
@@ -116,12 +119,12 @@ struct cgroup_ops {
 	/* Once, after the instance's directories are there; finds out swap_counted. */
 	int (*prepare)(struct cgroups *c, struct error *err);
 	int (*limit)(const struct cgroup *g, const struct cgroup_limits *l, struct error *err);
-	/* What is read back, up to one without a name; opened with the cgroup, since it is read when
-	 * somebody waits. */
+	/* What is read back, up to one without a name; opened with the cgroup, since it is read
+	 * when somebody waits. */
 	struct cgroup_file {
 		enum cgroup_controller controller;
 		const char *name;
-		bool swap;      /* only where swap is counted */
+		bool swap; /* only where swap is counted */
 	} files[CGROUP_FILES_MAX];
 	/* TEXTS: the first line of each. -EBADMSG: not as expected. */
 	int (*values)(char (*texts)[CGROUP_TEXT_MAX], struct cgroup_values *ret, struct error *err);
@@ -134,7 +137,8 @@ struct cgroup_ops {
 	void (*kill)(int dir);
 };
 extern const struct cgroup_ops cgroup_v1, cgroup_v2;
-/* Where the controllers are. Each fills n, of, base and path (of the daemon's own), or -EOPNOTSUPP. */
+/* Where the controllers are. Each fills n, of, base and path (of the daemon's own), or -EOPNOTSUPP.
+ */
 int cgroup_v1_find(struct cgroups *c, struct error *err) MUST_CHECK;
 int cgroup_v2_find(struct cgroups *c, struct error *err) MUST_CHECK;
 

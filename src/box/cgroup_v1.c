@@ -41,7 +41,8 @@ page_down(uint64_t bytes)
 static int
 v1_memory(const struct cgroup *g, uint64_t bytes, struct error *err)
 {
-	static const char *const files[2] = {"memory.limit_in_bytes", "memory.memsw.limit_in_bytes"};
+	static const char *const files[2] = {"memory.limit_in_bytes",
+					     "memory.memsw.limit_in_bytes"};
 	int dir = dir_of(g, CGROUP_MEMORY);
 	bool up = g->limits.memory != 0 && bytes > g->limits.memory;
 	int r = 0;
@@ -81,7 +82,8 @@ v1_values(char (*texts)[CGROUP_TEXT_MAX], struct cgroup_values *ret, struct erro
 	int r = cgroup_number(texts[LIMIT], "memory.limit_in_bytes", &ret->memory, err);
 
 	if (r == 0 && ret->swap_counted)
-		r = cgroup_number(texts[SWAP_LIMIT], "memory.memsw.limit_in_bytes", &ret->swap, err);
+		r = cgroup_number(texts[SWAP_LIMIT], "memory.memsw.limit_in_bytes", &ret->swap,
+				  err);
 	if (r == 0)
 		r = cgroup_number(texts[SWAPPINESS], "memory.swappiness", &swappiness, err);
 	if (r == 0 && swappiness != 0)

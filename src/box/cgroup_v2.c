@@ -33,7 +33,8 @@ v2_limit(const struct cgroup *g, const struct cgroup_limits *l, struct error *er
 	if (r == 0 && g->in->swap_counted)
 		r = cgroup_write(g->dir[0], "memory.swap.max", "0", err);
 	(void)snprintf(text, sizeof(text), "%llu %d",
-		       (unsigned long long)l->cpu_milli * CGROUP_PERIOD_US / 1000, CGROUP_PERIOD_US);
+		       (unsigned long long)l->cpu_milli * CGROUP_PERIOD_US / 1000,
+		       CGROUP_PERIOD_US);
 	if (r == 0)
 		r = cgroup_write(g->dir[0], "cpu.max", text, err);
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)l->pids + PIDS_OF_OURS);

@@ -27,8 +27,7 @@
 
 #define CHANGES_DEPTH_MAX 4096			  /* levels, for anything that tells paths */
 #define CHANGES_MEMORY_MAX (64 * 1024 * 1024)	  /* bytes of names held at once */
-#define CHANGES_COMPARE_MAX (UINT64_C(256) << 20) /* larger files of equal size count as modified  \
-						   */
+#define CHANGES_COMPARE_MAX (UINT64_C(256) << 20) /* larger: modified, uncompared */
 #define CHANGES_DIFF_FILE_MAX (4u << 20)	/* larger files are only noted in a unified diff */
 #define CHANGES_OUTPUT_MAX (UINT64_C(64) << 20) /* bytes of a list or a unified diff */
 

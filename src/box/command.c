@@ -153,14 +153,15 @@ resolve(const struct command_start *s, const char *name, const char *path, struc
 		int n = snprintf(r->file, sizeof(r->file), "%s", name);
 
 		r->resolve_errno = n < 0 || (size_t)n >= sizeof(r->file) ? ENAMETOOLONG
-									  : look_at(s, r->file, r);
+									 : look_at(s, r->file, r);
 		return;
 	}
 	for (;; path++) {
 		size_t len = strcspn(path, ":");
 		int n = snprintf(r->file, sizeof(r->file), "%.*s%s%s", (int)len, path,
 				 len > 0 ? "/" : "./", name);
-		int e = n < 0 || (size_t)n >= sizeof(r->file) ? ENAMETOOLONG : look_at(s, r->file, r);
+		int e = n < 0 || (size_t)n >= sizeof(r->file) ? ENAMETOOLONG
+							      : look_at(s, r->file, r);
 
 		if (e == 0 || r->refused) {
 			r->resolve_errno = e;

@@ -1,7 +1,7 @@
 /*
- * Each check is small and says what it found. The order is from the cheapest to the dearest; all are
- * made, every time. Mounts are compared as a list that must be used up: one that is not planned, one
- * that is missing, and one with other flags are the same failure.
+ * Each check is small and says what it found. The order is from the cheapest to the dearest; all
+ * are made, every time. Mounts are compared as a list that must be used up: one that is not
+ * planned, one that is missing, and one with other flags are the same failure.
  */
 #include "box/confirm.h"
 
@@ -79,8 +79,8 @@ confirm_status(const char *status, const struct confirm_ids *want, struct failur
 
 /* ---- /proc/PID/ns, uid_map, gid_map, cwd, root, fd ---- */
 
-static const char *const confirm_namespaces[PLAN_NAMESPACES] = {"user", "mnt", "pid",   "net",
-								 "ipc",	 "uts", "cgroup"};
+static const char *const confirm_namespaces[PLAN_NAMESPACES] = {"user", "mnt", "pid",	"net",
+								"ipc",	"uts", "cgroup"};
 
 static int
 read_namespace(int proc, const char *name, char out[CONFIRM_NAMESPACE_MAX], struct failure *f)
@@ -91,7 +91,8 @@ read_namespace(int proc, const char *name, char out[CONFIRM_NAMESPACE_MAX], stru
 	(void)snprintf(path, sizeof(path), "ns/%s", name);
 	n = readlinkat(proc, path, out, CONFIRM_NAMESPACE_MAX - 1);
 	if (n < 0)
-		return failure_sys(f, R_INTERNAL, "confirm", -errno, "look at the %s namespace", name);
+		return failure_sys(f, R_INTERNAL, "confirm", -errno, "look at the %s namespace",
+				   name);
 	out[n] = '\0';
 	return 0;
 }
@@ -226,7 +227,7 @@ confirm_limits(const char *limits, const struct plan *plan, struct failure *f)
 
 struct wanted {
 	const char *at, *type;
-	const char *options;    /* each must be there; separated by blanks */
+	const char *options; /* each must be there; separated by blanks */
 	bool writable;
 };
 
@@ -428,15 +429,14 @@ confirm(const struct confirm_in *in, struct sandbox_facts *ret_facts, struct fai
 				      .filters = in->park->base->box_filters + 1};
 	const struct filter *filter =
 		&in->park->base->filters[(in->plan->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE
-									       : FILTER_PLAIN];
+									      : FILTER_PLAIN];
 	struct error err = {0};
 	CLEANUP(fd_closep) int proc = procfs_open(in->command, &err);
 
 	if (proc < 0)
 		return failure_error(f, R_INTERNAL, "confirm", &err);
 	if (check_attempts(in->report, f) < 0 || check_status(in, proc, confirm_text, f) < 0 ||
-	    check_limits(in, proc, confirm_text, f) < 0 ||
-	    check_namespaces(proc, in->own, f) < 0 ||
+	    check_limits(in, proc, confirm_text, f) < 0 || check_namespaces(proc, in->own, f) < 0 ||
 	    check_maps(proc, in->park->spawn.host_id, f) < 0 || check_descriptors(proc, f) < 0 ||
 	    check_places(in, proc, f) < 0 || check_mounts(in, proc, confirm_text, &facts, f) < 0 ||
 	    check_cgroup(in, proc, confirm_text, &facts.cgroup, f) < 0)

@@ -28,16 +28,17 @@ struct confirm_in {
 	const struct plan *plan;
 	const struct cgroup *cgroup;
 	const struct sandbox_report *report;
-	pid_t init;       /* as the keeper numbers them */
-	pid_t command;    /* from the credentials of the report's packet */
+	pid_t init;    /* as the keeper numbers them */
+	pid_t command; /* from the credentials of the report's packet */
 };
 /* Fills RET_FACTS; else F has the step and what differs. */
-int confirm(const struct confirm_in *in, struct sandbox_facts *ret_facts, struct failure *f)
-	MUST_CHECK;
+int confirm(const struct confirm_in *in, struct sandbox_facts *ret_facts,
+	    struct failure *f) MUST_CHECK;
 
 /*
- * Go through all of it once when nobody waits, on whatever process IN names, without regard to what is
- * found: a process that was just forked pays for each page of memory and of program it uses first.
+ * Go through all of it once when nobody waits, on whatever process IN names, without regard to what
+ * is found: a process that was just forked pays for each page of memory and of program it uses
+ * first.
  */
 void confirm_rehearse(const struct confirm_in *in);
 
@@ -45,9 +46,10 @@ void confirm_rehearse(const struct confirm_in *in);
 struct confirm_ids {
 	uint32_t host_id;
 	pid_t init;
-	uint32_t filters;      /* Seccomp_filters */
+	uint32_t filters; /* Seccomp_filters */
 };
-int confirm_status(const char *status, const struct confirm_ids *want, struct failure *f) MUST_CHECK;
+int confirm_status(const char *status, const struct confirm_ids *want,
+		   struct failure *f) MUST_CHECK;
 /* MOUNTINFO is changed. */
 int confirm_mounts(char *mountinfo, const struct root *root, const struct plan *plan,
 		   uint32_t *ret_n, uint8_t ret_digest[32], struct failure *f) MUST_CHECK;

@@ -40,7 +40,8 @@ failure_sys(struct failure *f, enum reason reason, const char *step, int code, c
 	(void)vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	va_end(ap);
 	used = strlen(f->text);
-	/* strerrordesc_np neither allocates nor looks for translations; it is used between clone and exec. */
+	/* strerrordesc_np neither allocates nor looks for translations; it is used between clone
+	 * and exec. */
 	(void)snprintf(f->text + used, sizeof(f->text) - used, ": %s",
 		       strerrordesc_np(-code) != NULL ? strerrordesc_np(-code) : "unknown error");
 	return code;

@@ -15,10 +15,10 @@
 #define FAILURE_TEXT_MAX 224
 
 struct failure {
-	int32_t code;                  /* negative errno value; 0: nothing failed */
-	uint32_t reason;               /* enum reason for the client */
-	char step[FAILURE_STEP_MAX];   /* "cgroup", "overlay", "landlock" … */
-	char text[FAILURE_TEXT_MAX];   /* one sentence */
+	int32_t code;		     /* negative errno value; 0: nothing failed */
+	uint32_t reason;	     /* enum reason for the client */
+	char step[FAILURE_STEP_MAX]; /* "cgroup", "overlay", "landlock" … */
+	char text[FAILURE_TEXT_MAX]; /* one sentence */
 };
 
 /* The first failure wins, as with errors. All return CODE. */

@@ -1,7 +1,7 @@
 /*
- * From the table comes, for each number, an action: allow, EPERM, ENOSYS, or a condition. Runs of one
- * action are one range; the ranges are the leaves of a binary tree of comparisons, and a leaf is a
- * return or a jump to the few instructions of a condition. Jumps of a comparison reach 255
+ * From the table comes, for each number, an action: allow, EPERM, ENOSYS, or a condition. Runs of
+ * one action are one range; the ranges are the leaves of a binary tree of comparisons, and a leaf
+ * is a return or a jump to the few instructions of a condition. Jumps of a comparison reach 255
  * instructions, which bounds the tree; jumps to conditions reach everything.
  */
 #include "box/filter.h"
@@ -55,18 +55,30 @@
 #define X32_FROM 0x40000000u
 
 enum test_kind {
-	TEST_NONE,     /* no condition */
-	TEST_CLEAR,    /* none of the bits in values[0] */
-	TEST_CREATE,   /* flags without any bit of values[0], or the next argument without values[1] */
-	TEST_ONE_OF,   /* one of the values */
-	TEST_NOT_OF,   /* none of the values */
+	TEST_NONE,   /* no condition */
+	TEST_CLEAR,  /* none of the bits in values[0] */
+	TEST_CREATE, /* flags without any bit of values[0], or the next argument without values[1]
+		      */
+	TEST_ONE_OF, /* one of the values */
+	TEST_NOT_OF, /* none of the values */
 };
 
 #define VALUES_MAX 8
 enum condition {
-	COND_ALWAYS, COND_NO_SYS, COND_NO_SPACES, COND_FAMILIES, COND_MODE_1, COND_MODE_2,
-	COND_CREATE_1, COND_CREATE_2, COND_TERMINAL, COND_SELF_0, COND_PERSONA, COND_TRACE,
-	COND_DENY, COND_COUNT,
+	COND_ALWAYS,
+	COND_NO_SYS,
+	COND_NO_SPACES,
+	COND_FAMILIES,
+	COND_MODE_1,
+	COND_MODE_2,
+	COND_CREATE_1,
+	COND_CREATE_2,
+	COND_TERMINAL,
+	COND_SELF_0,
+	COND_PERSONA,
+	COND_TRACE,
+	COND_DENY,
+	COND_COUNT,
 };
 static const struct {
 	enum test_kind test;
@@ -80,7 +92,10 @@ static const struct {
 	[COND_MODE_2] = {TEST_CLEAR, 2, 1, {SET_ID}},
 	[COND_CREATE_1] = {TEST_CREATE, 1, 2, {O_CREAT | TMPFILE_BIT, SET_ID}},
 	[COND_CREATE_2] = {TEST_CREATE, 2, 2, {O_CREAT | TMPFILE_BIT, SET_ID}},
-	[COND_TERMINAL] = {TEST_NOT_OF, 1, 5, {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS, TIOCVHANGUP}},
+	[COND_TERMINAL] = {TEST_NOT_OF,
+			   1,
+			   5,
+			   {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS, TIOCVHANGUP}},
 	[COND_SELF_0] = {TEST_ONE_OF, 0, 1, {0}},
 	[COND_PERSONA] = {TEST_ONE_OF, 0, 5, {0, 0x8, 0x20000, 0x20008, 0xffffffff}},
 };
@@ -103,7 +118,7 @@ struct assembly {
 	bool full;
 	uint32_t n_ranges;
 	struct range ranges[FILTER_LAST + 3];
-	uint32_t n_jumps;               /* leaves that jump to a condition, to be filled in */
+	uint32_t n_jumps; /* leaves that jump to a condition, to be filled in */
 	struct {
 		uint32_t at;
 		enum condition to;

@@ -1,6 +1,6 @@
 /*
- * The seccomp filter of commands: an allowlist of one ABI, made of the table in filter.def once when
- * the box starts, and installed as it is in each session. Any other ABI ends the process. The
+ * The seccomp filter of commands: an allowlist of one ABI, made of the table in filter.def once
+ * when the box starts, and installed as it is in each session. Any other ABI ends the process. The
  * program is a balanced tree over ranges of numbers, so that a call costs about seven comparisons.
  */
 #ifndef LOOM_BOX_FILTER_H
@@ -19,8 +19,8 @@
 enum filter_kind { FILTER_PLAIN, FILTER_PTRACE, FILTER_KINDS };
 
 struct filter {
-	uint16_t len;                  /* instructions */
-	uint8_t digest[32];            /* SHA-256 of the program as installed */
+	uint16_t len;	    /* instructions */
+	uint8_t digest[32]; /* SHA-256 of the program as installed */
 	struct sock_filter insns[FILTER_INSNS_MAX];
 };
 

@@ -263,8 +263,8 @@ judge_objections(struct gather *g, struct accept_result *r)
 		enum reason reason;
 		const char *before, *after;
 	} sentences[] = {
-		[O_NEVER] = {R_RULE_DENIED,
-			     "inside of .git nothing is taken over: ", "; select the others with --path"},
+		[O_NEVER] = {R_RULE_DENIED, "inside of .git nothing is taken over: ",
+			     "; select the others with --path"},
 		[O_PROTECTED] = {R_RULE_DENIED, "protected, taken over only by name: ",
 				 "; --path P takes one by its name, or others"},
 		[O_SPECIAL] = {R_RULE_DENIED, "no device, fifo or socket is taken over: ",

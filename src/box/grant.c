@@ -1,6 +1,6 @@
 /*
- * The order matters: nothing of the entry is looked at before the MAC says that the ledger wrote it,
- * and the index is used up before anything else can fail, so that a grant is tried once.
+ * The order matters: nothing of the entry is looked at before the MAC says that the ledger wrote
+ * it, and the index is used up before anything else can fail, so that a grant is tried once.
  */
 #include "box/grant.h"
 
@@ -27,7 +27,7 @@ seen_take(struct seen_indexes *s, uint64_t index)
 		}
 		/* Places of the window that were an older index's. */
 		for (uint64_t i = from; i < index; i++)
-			s->bits[i % SEEN_WINDOW / 8] &= (uint8_t)~(1u << (i % SEEN_WINDOW % 8));
+			s->bits[i % SEEN_WINDOW / 8] &= (uint8_t) ~(1u << (i % SEEN_WINDOW % 8));
 		s->any = true;
 		s->highest = index;
 	} else if (s->highest - index >= SEEN_WINDOW ||
@@ -139,7 +139,8 @@ same_env(const struct exec_facts *a, const struct exec_facts *b)
 }
 
 int
-grant_same_facts(const struct exec_facts *recorded, const struct exec_facts *held, struct error *err)
+grant_same_facts(const struct exec_facts *recorded, const struct exec_facts *held,
+		 struct error *err)
 {
 	if (!same_workspace(&recorded->workspace, &held->workspace))
 		return error_set(err, -ESTALE, "the workspace is not the recorded one");

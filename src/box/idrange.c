@@ -71,10 +71,11 @@ check_accounts(uint32_t first, uint32_t last, struct error *err)
 			return error_set(err, r, "%s", no.text);
 		if (idrange_meets(text.data, idrange_accounts[i].column, idrange_accounts[i].count,
 				  first, last))
-			return error_set(err, -EADDRINUSE,
-					 "%s uses ids from %u to %u, which Loom keeps for sessions; "
-					 "move them",
-					 idrange_accounts[i].path, first, last);
+			return error_set(
+				err, -EADDRINUSE,
+				"%s uses ids from %u to %u, which Loom keeps for sessions; "
+				"move them",
+				idrange_accounts[i].path, first, last);
 	}
 	return 0;
 }
@@ -140,5 +141,5 @@ idrange_give(struct idrange *r, uint32_t id)
 	uint32_t at = id - r->first;
 
 	if (id >= r->first && at < IDRANGE_BLOCK)
-		r->used[at / 8] &= (uint8_t)~(1u << (at % 8));
+		r->used[at / 8] &= (uint8_t) ~(1u << (at % 8));
 }

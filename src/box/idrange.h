@@ -21,9 +21,9 @@
 #define IDRANGE_LOCK "/run/loom-ids"
 
 struct idrange {
-	uint32_t first;                  /* of our block */
-	uint32_t next;                   /* where to look, so that ids come back late */
-	int lock;                        /* -1: not held */
+	uint32_t first; /* of our block */
+	uint32_t next;	/* where to look, so that ids come back late */
+	int lock;	/* -1: not held */
 	uint8_t used[IDRANGE_BLOCK / 8];
 };
 
@@ -35,8 +35,8 @@ void idrange_close(struct idrange *r);
 uint32_t idrange_take(struct idrange *r);
 void idrange_give(struct idrange *r, uint32_t id);
 
-/* Does any line "name:...:ID:" (column COLUMN) or "name:FIRST:COUNT" of TEXT meet [first, last]? For
- * /etc/passwd (2), /etc/group (2), and with COUNT true /etc/subuid and /etc/subgid (1). */
+/* Does any line "name:...:ID:" (column COLUMN) or "name:FIRST:COUNT" of TEXT meet [first, last]?
+ * For /etc/passwd (2), /etc/group (2), and with COUNT true /etc/subuid and /etc/subgid (1). */
 bool idrange_meets(const char *text, unsigned column, bool count, uint32_t first, uint32_t last);
 
 #endif

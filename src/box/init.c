@@ -2,23 +2,23 @@
  * The sandbox's init, process 1 of its PID namespace. In two parts:
  *
  * Parked, with all capabilities in its own user namespace and none outside: it takes the session's
- * id, puts procfs, devpts and the two tmpfs into the root, leaves the stage by pivot_root, and gives
- * up what it will not need (bounding set, ambient set, securebits, privileges).
+ * id, puts procfs, devpts and the two tmpfs into the root, leaves the stage by pivot_root, and
+ * gives up what it will not need (bounding set, ambient set, securebits, privileges).
  *
  * With a plan: it mounts the workspace, opens the command's directory, enters the Landlock domain,
  * drops its capabilities, installs the filter, and clones the command, which inherits all that.
- * Then it waits: for children to reap, for signals to pass on. When the command ends, init ends, and
- * the kernel kills what is left in the namespace. It dies with its keeper (PDEATHSIG, and the end of
- * the control channel).
+ * Then it waits: for children to reap, for signals to pass on. When the command ends, init ends,
+ * and the kernel kills what is left in the namespace. It dies with its keeper (PDEATHSIG, and the
+ * end of the control channel).
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/openat2.h>
 #include <linux/securebits.h>
 #include <net/if.h>
-#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -60,10 +60,10 @@ struct init {
 	int ruleset;
 	uint8_t landlock_digest[32];
 	int signals;
-	uint64_t tmp_bytes, shm_bytes;  /* as mounted */
+	uint64_t tmp_bytes, shm_bytes;	    /* as mounted */
 	char prepared_at[PROFILE_PATH_MAX]; /* where a workspace is mounted already; empty: none */
 	pid_t command;
-	struct sandbox_plan message;    /* last: large, and touched only as far as it is filled */
+	struct sandbox_plan message; /* last: large, and touched only as far as it is filled */
 };
 
 static int
@@ -96,7 +96,8 @@ take_ids(struct init *in)
 	    setresuid(PLAN_INSIDE_ID, PLAN_INSIDE_ID, PLAN_INSIDE_ID) != 0)
 		return FAIL(in, "ids", "become the session's user");
 	/* A change of ids clears both. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
 		return FAIL(in, "process", "tie init to its keeper");
 	return 0;
 }
@@ -116,7 +117,8 @@ set_up_loopback(struct init *in)
 static int
 set_up_namespaces(struct init *in)
 {
-	/* On v2 the cgroup namespace was made before the move into the cgroup: once more, from inside. */
+	/* On v2 the cgroup namespace was made before the move into the cgroup: once more, from
+	 * inside. */
 	if (in->park->base->cgroups->ops->version == 2 && unshare(CLONE_NEWCGROUP) != 0)
 		return FAIL(in, "cgroup", "make a cgroup namespace");
 	if (sethostname("loom", 4) != 0 || setdomainname("", 0) != 0)
@@ -219,7 +221,8 @@ prepare(struct init *in)
 static void
 park(struct init *in)
 {
-	struct sandbox_ready ready = {.type = SANDBOX_READY, .landlock_abi = in->park->base->landlock_abi};
+	struct sandbox_ready ready = {.type = SANDBOX_READY,
+				      .landlock_abi = in->park->base->landlock_abi};
 
 	if (take_ids(in) < 0 || set_up_namespaces(in) < 0 || make_root(in) < 0 ||
 	    give_up_early(in) < 0 || prepare(in) < 0)
@@ -258,8 +261,8 @@ make_place(struct init *in, const char *at)
 }
 
 /*
- * A layer has to be attached somewhere in our namespace while the overlay is mounted on it, and then
- * need not be any more. /dev/shm is a place that no workspace lies at or beneath.
+ * A layer has to be attached somewhere in our namespace while the overlay is mounted on it, and
+ * then need not be any more. /dev/shm is a place that no workspace lies at or beneath.
  */
 static int
 mount_overlay(struct init *in, const char *at, int lower, int layers)
@@ -367,8 +370,8 @@ give_up(struct init *in)
 				   "enter the Landlock domain");
 	if (syscall(__NR_capset, &head, none) != 0)
 		return FAIL(in, "capabilities", "drop all capabilities");
-	r = filter_install(
-		&in->park->base->filters[(p->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE : FILTER_PLAIN]);
+	r = filter_install(&in->park->base->filters[(p->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE
+										  : FILTER_PLAIN]);
 	if (r < 0)
 		return failure_sys(&in->failure, R_CAPABILITY_UNAVAILABLE, "seccomp", r,
 				   "install the filter");
@@ -453,7 +456,8 @@ receive_plan(struct init *in, struct received *ret)
 	ret->args = fds[at++];
 	ret->env = (p->flags & PLAN_CLIENT_ENV) != 0 ? fds[at++] : -1;
 	ret->workspace = (p->flags & PLAN_PREPARED) == 0 ? fds[at++] : -1;
-	ret->layers = (p->flags & PLAN_PREPARED) == 0 && p->mode == WORKSPACE_OVERLAY ? fds[at] : -1;
+	ret->layers =
+		(p->flags & PLAN_PREPARED) == 0 && p->mode == WORKSPACE_OVERLAY ? fds[at] : -1;
 	return 0;
 }
 
@@ -461,9 +465,9 @@ receive_plan(struct init *in, struct received *ret)
 static void
 close_copies(struct init *in, const struct command_start *start, const struct received *got)
 {
-	const int fds[] = {start->stdio[0], in->start->in,  in->start->out, in->start->err,
-			   start->gate,	    start->cwd,	    in->ruleset,    got->workspace,
-			   got->args,	    got->env,	    got->layers};
+	const int fds[] = {start->stdio[0], in->start->in, in->start->out, in->start->err,
+			   start->gate,	    start->cwd,	   in->ruleset,	   got->workspace,
+			   got->args,	    got->env,	   got->layers};
 
 	(void)close_range(0, 2, 0);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)

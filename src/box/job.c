@@ -20,7 +20,7 @@ struct job {
 	struct answer {
 		volatile bool answered;
 		_Alignas(16) uint8_t data[];
-	} *answer;
+	} * answer;
 	size_t size;
 	pid_t pid;
 	int pidfd;

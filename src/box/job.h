@@ -19,7 +19,8 @@ typedef void (*job_work)(void *arg, void *answer);
 /* In the parent. ANSWERED: the child came to its end; else it died on the way. */
 typedef void (*job_done)(struct box *b, void *arg, void *answer, bool answered);
 
-/* ARG is the caller's; DONE is the last to see it, also when this fails after all (negative: not). */
+/* ARG is the caller's; DONE is the last to see it, also when this fails after all (negative: not).
+ */
 int job_start(struct box *b, job_work work, job_done done, void *arg, size_t answer_size,
 	      struct error *err) MUST_CHECK;
 

@@ -18,14 +18,14 @@
 #include "base/fd.h"
 #include "base/hash.h"
 
-#define FS_TRUNCATE (UINT64_C(1) << 14)  /* ABI 3 */
+#define FS_TRUNCATE (UINT64_C(1) << 14)	 /* ABI 3 */
 #define FS_IOCTL_DEV (UINT64_C(1) << 15) /* ABI 5 */
-#define SCOPE_ALL UINT64_C(3)            /* ABI 6: abstract sockets, signals */
+#define SCOPE_ALL UINT64_C(3)		 /* ABI 6: abstract sockets, signals */
 
 struct ruleset_attr {
 	uint64_t handled_access_fs;
 	uint64_t handled_access_net; /* ABI 4; the network namespace is that wall */
-	uint64_t scoped;             /* ABI 6 */
+	uint64_t scoped;	     /* ABI 6 */
 };
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
@@ -37,11 +37,8 @@ static const struct {
 	const char *path;
 	uint64_t rights;
 } landlock_places[] = {
-	{"/", LANDLOCK_ACCESS_FS_READ_DIR},
-	{"/proc", READ},
-	{"/dev", NODES},
-	{"/dev/shm", EVERYTHING},
-	{"/tmp", EVERYTHING},
+	{"/", LANDLOCK_ACCESS_FS_READ_DIR}, {"/proc", READ},	  {"/dev", NODES},
+	{"/dev/shm", EVERYTHING},	    {"/tmp", EVERYTHING},
 };
 
 static uint64_t

@@ -9,7 +9,8 @@
  *   /tmp, /dev/shm, the workspace unless read-only: everything
  *
  * All rights the kernel knows are handled, so a right that is not given is refused. At least ABI 2
- * (Linux 5.19); 3 adds truncation, 5 ioctl on devices, 6 the scopes for signals and abstract sockets.
+ * (Linux 5.19); 3 adds truncation, 5 ioctl on devices, 6 the scopes for signals and abstract
+ * sockets.
  */
 #ifndef LOOM_BOX_LANDLOCK_H
 #define LOOM_BOX_LANDLOCK_H
@@ -31,8 +32,8 @@ int landlock_abi(void);
  * far, as text; landlock_workspace carries it on.
  */
 int landlock_rules(int abi, uint8_t digest[32]) MUST_CHECK;
-int landlock_workspace(int ruleset, int abi, const char *path, bool read_only, uint8_t digest[32])
-	MUST_CHECK;
+int landlock_workspace(int ruleset, int abi, const char *path, bool read_only,
+		       uint8_t digest[32]) MUST_CHECK;
 int landlock_enter(int ruleset) MUST_CHECK;
 
 #endif

@@ -42,8 +42,8 @@
 
 /*
  * Clients' descriptors are of the host's mount namespace, and can be judged and cloned only there,
- * so the box stays in it; it mounts nothing but in namespaces made for that (root.h). The network is
- * another matter: there is none here.
+ * so the box stays in it; it mounts nothing but in namespaces made for that (root.h). The network
+ * is another matter: there is none here.
  */
 static int
 leave_network(struct box *b, struct error *err)
@@ -97,10 +97,11 @@ find_capabilities(struct box *b)
 
 	b->base.landlock_abi = landlock_abi();
 	if (b->base.landlock_abi < LANDLOCK_ABI_MIN)
-		(void)failure_set(f, R_RUNTIME_UNAVAILABLE, "landlock", -EOPNOTSUPP,
-				  "Landlock is not there, or older than ABI %d (Linux 5.19); is it in "
-				  "the kernel's lsm= list?",
-				  LANDLOCK_ABI_MIN);
+		(void)failure_set(
+			f, R_RUNTIME_UNAVAILABLE, "landlock", -EOPNOTSUPP,
+			"Landlock is not there, or older than ABI %d (Linux 5.19); is it in "
+			"the kernel's lsm= list?",
+			LANDLOCK_ABI_MIN);
 	else if (idrange_claim(&b->ids, &err) < 0)
 		(void)failure_error(f, R_CAPABILITY_UNAVAILABLE, "ids", &err);
 	else if (cgroups_open(&b->cgroups, &err) < 0)
@@ -291,7 +292,8 @@ probe(int argc, char **argv)
 			fatal("--probe [--state DIR] [--workspace DIR]");
 	}
 	buf_init(&out, 1u << 20);
-	if (probe_run(&in, &out, &err) < 0 || fd_write_all(STDOUT_FILENO, out.data, out.len, &err) < 0)
+	if (probe_run(&in, &out, &err) < 0 ||
+	    fd_write_all(STDOUT_FILENO, out.data, out.len, &err) < 0)
 		fatal("%s", err.text);
 	return 0;
 }
@@ -310,12 +312,14 @@ main(int argc, char **argv)
 		return probe(argc, argv);
 #endif
 	if (geteuid() != 0)
-		fatal("Loom runs sandboxes as root only; running as an ordinary user is not there yet");
+		fatal("Loom runs sandboxes as root only; running as an ordinary user is not there "
+		      "yet");
 	if (image_enter(&err) < 0)
 		fatal("%s", err.text);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
 		fatal("tie the box to loomd: %m");
-	/* What a request needs stays where it is; giving it back and asking again costs page faults. */
+	/* What a request needs stays where it is; giving it back and asking again costs page
+	 * faults. */
 	(void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	(void)mallopt(M_MMAP_THRESHOLD, 16 << 20);
 	(void)prctl(PR_SET_NAME, "loom-box", 0, 0, 0);

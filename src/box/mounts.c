@@ -126,8 +126,8 @@ mounts_userns(uid_t uid, gid_t gid, uint32_t host_id, struct error *err)
 {
 	/* It only waits to be killed, so it may share memory: nothing of it is copied. */
 	_Alignas(16) static char stack[4096];
-	pid_t pid = clone(stay, stack + sizeof(stack), CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD,
-			  NULL);
+	pid_t pid = clone(stay, stack + sizeof(stack),
+			  CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD, NULL);
 	char path[48];
 	int fd = -1, r;
 

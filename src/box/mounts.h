@@ -28,8 +28,8 @@ int mounts_tmpfs(int at, const char *path, uint64_t attr, const char *options, i
 /* Open PATH (relative) beneath AT, O_PATH, following no link at all. */
 int mounts_open_plain(int at, const char *path, struct error *err) MUST_CHECK;
 /*
- * A user namespace in which on-disk UID and GID stand for HOST_ID, for mounts_idmap. Costs a process
- * that lives while the maps are written.
+ * A user namespace in which on-disk UID and GID stand for HOST_ID, for mounts_idmap. Costs a
+ * process that lives while the maps are written.
  */
 int mounts_userns(uid_t uid, gid_t gid, uint32_t host_id, struct error *err) MUST_CHECK;
 

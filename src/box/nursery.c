@@ -20,7 +20,7 @@
 enum order_type { ORDER_SPAWN = 1, ORDER_REMOVE };
 struct order {
 	uint32_t type;
-	char name[SPARE_NAME_MAX];   /* to remove */
+	char name[SPARE_NAME_MAX]; /* to remove */
 	struct sandbox_spawn spawn;
 	struct root root;
 };
@@ -54,6 +54,20 @@ become_keeper(const struct sandbox_base *base, struct order *order, const int fd
 	keeper_main(&park);
 }
 
+/*
+ * The box closed the channel: its keepers go by themselves, since theirs is closed too, and one
+ * that was just being born may have left something. (What is ignored is not waited for, but for its
+ * end.)
+ */
+static void NORETURN
+leave(const struct sandbox_base *base)
+{
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+	spare_sweep(base->sessions);
+	_exit(0);
+}
+
 static void NORETURN
 nursery_main(const struct sandbox_base *base, int channel, pid_t box)
 {
@@ -78,8 +92,10 @@ nursery_main(const struct sandbox_base *base, int channel, pid_t box)
 				log_warning("%s", err.text);
 			continue;
 		}
+		if (n == 0)
+			leave(base);
 		if (n != (ssize_t)sizeof(order) || order.type != ORDER_SPAWN || fds[1] < 0)
-			_exit(n == 0 ? 0 : 1);
+			_exit(1);
 		if (fork() == 0)
 			become_keeper(base, &order, fds, channel);
 		/* When there is none, the box sees its end of the channel close. */

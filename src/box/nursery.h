@@ -14,7 +14,7 @@
 
 struct nursery {
 	pid_t pid;
-	int channel;    /* -1: none */
+	int channel; /* -1: none */
 };
 
 /*
@@ -22,7 +22,8 @@ struct nursery {
  * loop does not exist yet.
  */
 int nursery_start(struct nursery *n, const struct sandbox_base *base, struct error *err) MUST_CHECK;
-/* Have a keeper made. CHANNEL is its end; ROOT and SPAWN are copied. WORKSPACE: with spawn.prepare. */
+/* Have a keeper made. CHANNEL is its end; ROOT and SPAWN are copied. WORKSPACE: with spawn.prepare.
+ */
 int nursery_spawn(struct nursery *n, const struct sandbox_spawn *spawn, const struct root *root,
 		  int channel, int workspace, struct error *err) MUST_CHECK;
 /* Have layers removed that nobody wants (spare.h), some time. */

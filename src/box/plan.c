@@ -1,7 +1,7 @@
 /*
- * Pure: no descriptor, no clock, no environment. The strings lie behind the fixed part, so that only
- * what is used travels. Later assignments of a variable replace earlier ones here, and the client's
- * replace both when the command is started.
+ * Pure: no descriptor, no clock, no environment. The strings lie behind the fixed part, so that
+ * only what is used travels. Later assignments of a variable replace earlier ones here, and the
+ * client's replace both when the command is started.
  */
 #include "box/plan.h"
 
@@ -19,7 +19,7 @@ static const char *const plan_base_env[] = {
 };
 
 /* Places a workspace cannot lie at, inside: they are ours. Under /tmp it can. */
-static const char *const plan_ours[] = {"/bin",	 "/dev", "/etc", "/lib", "/lib32", "/lib64",
+static const char *const plan_ours[] = {"/bin",	   "/dev",  "/etc",  "/lib", "/lib32", "/lib64",
 					"/libx32", "/proc", "/sbin", "/sys", "/usr"};
 
 static int
@@ -96,8 +96,8 @@ plan_place(const struct profile *profile, const char *workspace_path, const char
 		if (path_is_beneath(at, plan_ours[i]))
 			return failure_set(
 				f, R_CONFLICTING_CONSTRAINTS, "plan", -EINVAL,
-				"the workspace cannot lie at %s inside: %s is the sandbox's own", at,
-				plan_ours[i]);
+				"the workspace cannot lie at %s inside: %s is the sandbox's own",
+				at, plan_ours[i]);
 	if (strcmp(at, "/tmp") == 0 || path_is_beneath("/tmp/home", at))
 		return failure_set(f, R_CONFLICTING_CONSTRAINTS, "plan", -EINVAL,
 				   "the workspace cannot cover %s inside", at);

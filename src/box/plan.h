@@ -22,41 +22,45 @@
 #define PLAN_VERSION 1
 #define PLAN_STRINGS_MAX 32768
 #define PLAN_ENV_MAX (PROFILE_ENV_MAX + 8)
-#define PLAN_INSIDE_ID 1000u           /* uid and gid of everything in a sandbox */
-#define PLAN_LOCKED_MAX (64u << 10)    /* bytes: RLIMIT_MEMLOCK */
-#define PLAN_QUEUES_MAX (64u << 10)    /* bytes: RLIMIT_MSGQUEUE */
-#define PLAN_SIGNALS_MAX 1024u         /* RLIMIT_SIGPENDING */
+#define PLAN_INSIDE_ID 1000u	    /* uid and gid of everything in a sandbox */
+#define PLAN_LOCKED_MAX (64u << 10) /* bytes: RLIMIT_MEMLOCK */
+#define PLAN_QUEUES_MAX (64u << 10) /* bytes: RLIMIT_MSGQUEUE */
+#define PLAN_SIGNALS_MAX 1024u	    /* RLIMIT_SIGPENDING */
 #define PLAN_NAMESPACES 7
 
 enum plan_flag {
 	PLAN_TTY = 1 << 0,
-	PLAN_CLIENT_ENV = 1 << 1,  /* an environment blob is among the descriptors */
+	PLAN_CLIENT_ENV = 1 << 1, /* an environment blob is among the descriptors */
 	PLAN_PTRACE = 1 << 2,
-	PLAN_PREPARED = 1 << 3,    /* the sandbox has its workspace already (spare.h) */
+	PLAN_PREPARED = 1 << 3, /* the sandbox has its workspace already (spare.h) */
 };
 /* Descriptors that go with a plan, in this order; optional ones are left out when not due. */
 enum plan_fd {
-	PLAN_FD_STDIN, PLAN_FD_STDOUT, PLAN_FD_STDERR, PLAN_FD_WORKSPACE, PLAN_FD_ARGS,
-	PLAN_FD_ENV,               /* with PLAN_CLIENT_ENV */
-	PLAN_FD_LAYERS,            /* with WORKSPACE_OVERLAY, not PREPARED: the session's directory */
+	PLAN_FD_STDIN,
+	PLAN_FD_STDOUT,
+	PLAN_FD_STDERR,
+	PLAN_FD_WORKSPACE,
+	PLAN_FD_ARGS,
+	PLAN_FD_ENV,	/* with PLAN_CLIENT_ENV */
+	PLAN_FD_LAYERS, /* with WORKSPACE_OVERLAY, not PREPARED: the session's directory */
 	PLAN_FDS_MAX,
 };
 
 struct plan {
 	uint32_t version;
-	uint32_t size;             /* bytes of the whole, strings included */
-	uint32_t flags;            /* enum plan_flag */
-	uint32_t mode;             /* enum workspace_mode */
+	uint32_t size;		       /* bytes of the whole, strings included */
+	uint32_t flags;		       /* enum plan_flag */
+	uint32_t mode;		       /* enum workspace_mode */
 	uint32_t owner_uid, owner_gid; /* of the workspace's root, on disk */
 	uint32_t dev_major, dev_minor;
 	uint64_t ino;
 	uint64_t tmp_bytes, shm_bytes;
-	uint64_t output_bytes;     /* delivered per stream */
+	uint64_t output_bytes; /* delivered per stream */
 	uint64_t open_files;
 	struct cgroup_limits limits;
 	uint64_t args_bytes, env_bytes; /* of the blobs, salt included */
 	uint32_t args_count, client_env_count;
-	uint32_t n_env;            /* NAME=VALUE strings, after the two paths */
+	uint32_t n_env; /* NAME=VALUE strings, after the two paths */
 	uint32_t strings_len;
 	char session[SESSION_ID_MAX];
 	/* workspace_at, cwd (relative, may be empty), then the environment; each NUL-terminated. */

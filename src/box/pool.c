@@ -1,7 +1,7 @@
 /*
- * A sandbox's life as the box sees it: ordered from the nursery, parked, used, told how it ended, gone, cgroups
- * removed. Box and keeper only exchange packets; a keeper's channel closes when it is gone, and it
- * goes last. A keeper that breaks the protocol, or dies, is a failure of its run.
+ * A sandbox's life as the box sees it: ordered from the nursery, parked, used, told how it ended,
+ * gone, cgroups removed. Box and keeper only exchange packets; a keeper's channel closes when it is
+ * gone, and it goes last. A keeper that breaks the protocol, or dies, is a failure of its run.
  */
 #include "box/pool.h"
 
@@ -43,66 +43,11 @@ see_end_of(int pidfd)
 		;
 }
 
-/* ---- roots ---- */
-
-static void
-root_leave(struct root *r)
-{
-	if (--r->users == 0) {
-		root_close(r);
-		free(r);
-	}
-}
-
-/* A root of SHAPE that is up to date: one that is there, or a new one. The pool holds the last few. */
-static int
-root_get(struct box *b, const struct root_shape *shape, struct root **ret, struct error *err)
-{
-	struct pool *p = &b->pool;
-	size_t at = ARRAY_LEN(p->roots) - 1;
-	struct root *fresh;
-	int r;
-
-	for (size_t i = 0; i < ARRAY_LEN(p->roots); i++) {
-		if (p->roots[i] == NULL || !root_shape_same(&p->roots[i]->shape, shape))
-			continue;
-		if (!root_stale(p->roots[i])) {
-			*ret = p->roots[i];
-			return 0;
-		}
-		at = i;
-		break;
-	}
-	fresh = calloc(1, sizeof(*fresh));
-	if (fresh == NULL)
-		return error_set(err, -ENOMEM, "no memory for a root");
-	r = root_make(shape, b->host_ns, fresh, err);
-	if (r < 0) {
-		free(fresh);
-		if (r == -ENOTRECOVERABLE)
-			fatal("%s", err->text);
-		return r;
-	}
-	fresh->users = 1;
-	for (size_t i = 1; i < at; i++)
-		if (p->roots[i] == NULL)
-			at = i;
-	if (p->roots[0] == NULL)
-		at = 0;
-	if (p->roots[at] != NULL)
-		root_leave(p->roots[at]);
-	p->roots[at] = fresh;
-	*ret = fresh;
-	return 0;
-}
-
 static void
 usual_shape(struct root_shape *s)
 {
 	*s = (struct root_shape){.workspace_at = USUAL_WORKSPACE};
 }
-
-/* ---- the end of a sandbox ---- */
 
 static void
 remember_left(struct pool *p, uint64_t number)
@@ -158,7 +103,7 @@ sandbox_free(struct sandbox *s)
 	fd_closep(&s->keeper_pidfd);
 	fd_closep(&s->init_pidfd);
 	if (s->root != NULL)
-		root_leave(s->root);
+		roots_leave(s->root);
 	if (s->park.prepare && !s->adopted) {
 		char name[SPARE_NAME_MAX];
 
@@ -220,8 +165,6 @@ keeper_gone(struct sandbox *s)
 	sandbox_free(s);
 	remove_cgroup(b, number);
 }
-
-/* ---- what a keeper says ---- */
 
 union keeper_message {
 	uint32_t type;
@@ -328,8 +271,6 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* ---- making one ---- */
-
 static void
 fill_spawn(struct box *b, struct sandbox_spawn *spawn)
 {
@@ -379,7 +320,7 @@ sandbox_new(struct box *b, const struct root_shape *shape, bool awaited, struct 
 		return error_set(err, -ENOMEM, "no memory for a sandbox");
 	*s = (struct sandbox){.box = b, .keeper_pidfd = -1, .init_pidfd = -1, .channel = -1};
 	s->park.host_id = idrange_take(&b->ids);
-	r = s->park.host_id != 0 ? root_get(b, shape, &s->root, err)
+	r = s->park.host_id != 0 ? roots_get(&b->pool.roots, shape, b->host_ns, &s->root, err)
 				 : error_set(err, -EBUSY, "all session ids are in use");
 	if (r == 0)
 		s->root->users++;
@@ -409,6 +350,7 @@ on_refill(sd_event_source *source, void *userdata)
 {
 	struct box *b = userdata;
 	struct root_shape shape;
+	struct root *root;
 	struct sandbox *s;
 	struct error err = {0};
 	uint32_t have = 0;
@@ -416,14 +358,17 @@ on_refill(sd_event_source *source, void *userdata)
 	(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	if (b->unavailable.code != 0)
 		return 0;
+	usual_shape(&shape);
+	if (roots_get(&b->pool.roots, &shape, b->host_ns, &root, &err) < 0) {
+		log_error("no sandbox could be parked: %s", err.text);
+		return 0;
+	}
 	for (s = b->pool.first; s != NULL; s = s->next)
-		have += s->run == NULL && s->state <= SANDBOX_IS_PARKED &&
-			s->root == b->pool.roots[0];
+		have += s->run == NULL && s->state <= SANDBOX_IS_PARKED && s->root == root;
 	if (have >= b->pool.size) {
 		fd_closep(&b->pool.workspace);
 		return 0;
 	}
-	usual_shape(&shape);
 	if (sandbox_new(b, &shape, false, &s, &err) < 0) {
 		log_error("no sandbox could be parked: %s", err.text);
 		return 0;
@@ -483,16 +428,12 @@ pool_fini(struct box *b)
 		for (int tries = 0; tries < 100 && cgroup_remove(&b->cgroups, number) < 0; tries++)
 			(void)usleep(1000);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(p->roots); i++)
-		if (p->roots[i] != NULL)
-			root_leave(p->roots[i]);
+	roots_fini(&p->roots);
 	sd_event_source_disable_unref(p->refill);
 	sd_event_source_disable_unref(p->reap);
 	sd_event_source_disable_unref(p->forget);
 	fd_closep(&p->workspace);
 }
-
-/* ---- using one ---- */
 
 bool
 pool_prepared(const struct sandbox *s, const struct spare_for *want)
@@ -500,7 +441,8 @@ pool_prepared(const struct sandbox *s, const struct spare_for *want)
 	return want != NULL && s->park.prepare && spare_for_same(&s->park.workspace, want);
 }
 
-/* How well S fits: parked before starting, with the workspace before with none before with another's. */
+/* How well S fits: parked before starting, with the workspace before with none before with
+ * another's. */
 static int
 fitness(const struct sandbox *s, const struct spare_for *want)
 {
@@ -515,7 +457,7 @@ pool_get(struct box *b, const struct root_shape *shape, const struct spare_for *
 {
 	struct sandbox *best = NULL;
 	struct root *root;
-	int r = root_get(b, shape, &root, err);
+	int r = roots_get(&b->pool.roots, shape, b->host_ns, &root, err);
 
 	if (r < 0)
 		return r;
@@ -547,7 +489,8 @@ pool_get(struct box *b, const struct root_shape *shape, const struct spare_for *
 }
 
 int
-pool_use(struct sandbox *s, const struct plan *plan, const int *fds, size_t n_fds, struct error *err)
+pool_use(struct sandbox *s, const struct plan *plan, const int *fds, size_t n_fds,
+	 struct error *err)
 {
 	static struct sandbox_plan m;
 	struct pool *p = &s->box->pool;
@@ -555,7 +498,8 @@ pool_use(struct sandbox *s, const struct plan *plan, const int *fds, size_t n_fd
 
 	m.type = SANDBOX_PLAN;
 	memcpy(&m.plan, plan, plan->size);
-	r = sandbox_send(s->channel, &m, offsetof(struct sandbox_plan, plan) + plan->size, fds, n_fds);
+	r = sandbox_send(s->channel, &m, offsetof(struct sandbox_plan, plan) + plan->size, fds,
+			 n_fds);
 	if (r < 0)
 		return error_sys(err, r, "send the plan to the keeper");
 	p->limits = plan->limits;

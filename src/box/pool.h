@@ -13,23 +13,23 @@
 
 #include "base/error.h"
 #include "base/macro.h"
+#include "box/roots.h"
 #include "box/sandbox.h"
 
 #define POOL_SIZE 2
-#define POOL_ROOTS 4
-#define POOL_PARK_MS 20000     /* for a keeper to park; longer is a failure */
-#define POOL_END_MS 5000       /* for what was killed to be dead */
-#define POOL_EXPECT_MS 10000   /* how long a workspace is expected to come again */
+#define POOL_PARK_MS 20000   /* for a keeper to park; longer is a failure */
+#define POOL_END_MS 5000     /* for what was killed to be dead */
+#define POOL_EXPECT_MS 10000 /* how long a workspace is expected to come again */
 
 struct box;
 struct run;
 struct sandbox;
 
 enum sandbox_state {
-	SANDBOX_IS_STARTING,   /* the keeper is making it */
+	SANDBOX_IS_STARTING, /* the keeper is making it */
 	SANDBOX_IS_PARKED,
-	SANDBOX_IS_USED,       /* it has a plan */
-	SANDBOX_IS_OVER,       /* it said its last word; the keeper's end is awaited */
+	SANDBOX_IS_USED, /* it has a plan */
+	SANDBOX_IS_OVER, /* it said its last word; the keeper's end is awaited */
 };
 
 struct sandbox {
@@ -40,27 +40,27 @@ struct sandbox {
 	struct root *root;
 	int keeper_pidfd, init_pidfd, channel;
 	sd_event_source *io, *deadline;
-	struct run *run;           /* who waits for it or uses it */
-	bool adopted;              /* its spare layers are a session's now */
-	bool told;                 /* the run knows how it ended */
+	struct run *run; /* who waits for it or uses it */
+	bool adopted;	 /* its spare layers are a session's now */
+	bool told;	 /* the run knows how it ended */
 };
 
 struct pool {
 	struct sandbox *first;
-	uint32_t size;             /* how many to keep parked */
+	uint32_t size; /* how many to keep parked */
 	uint64_t next_number;
-	struct root *roots[POOL_ROOTS]; /* the usual one first, then by age */
+	struct roots roots;
 	sd_event_source *refill, *reap;
 	/* What the last plan wanted; the next is likely to want the same. */
 	struct cgroup_limits limits;
 	uint64_t tmp_bytes, shm_bytes;
 	uint32_t owner_uid, owner_gid;
-	int workspace;             /* of the last plan with a fresh overlay; -1: none, or ordered */
+	int workspace; /* of the last plan with a fresh overlay; -1: none, or ordered */
 	struct spare_for what;
 	sd_event_source *forget;
 	struct {
 		uint64_t number;
-	} left[64];                /* cgroups that could not be removed yet */
+	} left[64]; /* cgroups that could not be removed yet */
 	uint32_t n_left;
 };
 
@@ -71,10 +71,10 @@ void pool_fini(struct box *b);
 void pool_refill_later(struct box *b);
 
 /*
- * Get a sandbox whose root has SHAPE for RUN: calls run_has_sandbox at once when one is parked, else
- * when it is; run_failed when it cannot be made. WANT: the workspace, for one that has it mounted
- * already; NULL: a fresh overlay is not what is wanted. *RET_COMING: the one that will come; NULL when
- * it has come (and RUN may be no more). Negative: nothing was started.
+ * Get a sandbox whose root has SHAPE for RUN: calls run_has_sandbox at once when one is parked,
+ * else when it is; run_failed when it cannot be made. WANT: the workspace, for one that has it
+ * mounted already; NULL: a fresh overlay is not what is wanted. *RET_COMING: the one that will
+ * come; NULL when it has come (and RUN may be no more). Negative: nothing was started.
  */
 int pool_get(struct box *b, const struct root_shape *shape, const struct spare_for *want,
 	     struct run *run, struct sandbox **ret_coming, struct error *err) MUST_CHECK;

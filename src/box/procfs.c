@@ -146,7 +146,8 @@ own_path(const char *text, const char *controller, char *ret, size_t cap, struct
 				size_t len = strcspn(path + 1, "\n");
 
 				if (len >= cap)
-					return error_set(err, -ENAMETOOLONG, "cgroup path too long");
+					return error_set(err, -ENAMETOOLONG,
+							 "cgroup path too long");
 				(void)snprintf(ret, cap, "%.*s", (int)len, path + 1);
 				return 0;
 			}

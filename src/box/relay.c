@@ -132,8 +132,8 @@ relay_polls(const struct relay *r, struct pollfd polls[RELAY_POLLS])
 		polls[n++] = (struct pollfd){.fd = end_poll_fd(&r->in), .events = POLLIN};
 	for (int i = 0; i < 2; i++) {
 		if (outs[i]->held > 0)
-			polls[n++] = (struct pollfd){.fd = end_poll_fd(&outs[i]->to),
-						     .events = POLLOUT};
+			polls[n++] =
+				(struct pollfd){.fd = end_poll_fd(&outs[i]->to), .events = POLLOUT};
 		else if (outs[i]->from >= 0)
 			polls[n++] = (struct pollfd){.fd = outs[i]->from, .events = POLLIN};
 	}

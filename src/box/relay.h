@@ -3,9 +3,9 @@
  * the session's. Output is hashed and counted whole; of each stream at most `max` bytes are
  * delivered, the rest is drained. A client that closed its end makes the command see a closed pipe.
  *
- * The flags of the client's descriptors are never changed: they are shared with whoever gave them to
- * the client. Pipes and terminals are opened once more for ourselves, without blocking; sockets are
- * asked not to block; regular files do not. What can be neither gets small writes after a poll.
+ * The flags of the client's descriptors are never changed: they are shared with whoever gave them
+ * to the client. Pipes and terminals are opened once more for ourselves, without blocking; sockets
+ * are asked not to block; regular files do not. What can be neither gets small writes after a poll.
  * So no peer that stops reading keeps the keeper from hearing that it should end.
  */
 #ifndef LOOM_BOX_RELAY_H
@@ -27,27 +27,27 @@ enum relay_kind { RELAY_UNKNOWN, RELAY_PLAIN, RELAY_NONBLOCK, RELAY_SOCKET, RELA
 
 /* One end that belongs to the client. */
 struct relay_end {
-	int fd;                  /* -1: closed, or gone */
-	int own;                 /* opened once more; -1: not (yet) */
+	int fd;	 /* -1: closed, or gone */
+	int own; /* opened once more; -1: not (yet) */
 	enum relay_kind kind;
 };
 struct relay_out {
-	int from;                /* the command's stream; -1: it has ended */
+	int from; /* the command's stream; -1: it has ended */
 	struct relay_end to;
 	struct sha256 *hash;
 	uint64_t bytes, delivered;
 	bool truncated;
-	uint32_t held, at;       /* bytes in `buffer` still to be delivered, from `at` */
+	uint32_t held, at; /* bytes in `buffer` still to be delivered, from `at` */
 	uint8_t *buffer;
 };
 struct relay {
-	struct relay_end in;     /* the client's stdin */
-	int to;                  /* the command's; -1: closed */
-	bool terminal;           /* `to` and out.from are one terminal: an end of input is typed */
+	struct relay_end in; /* the client's stdin */
+	int to;		     /* the command's; -1: closed */
+	bool terminal;	     /* `to` and out.from are one terminal: an end of input is typed */
 	uint32_t held, at;
 	uint8_t *buffer;
 	struct relay_out out, err;
-	uint64_t max;            /* bytes delivered per stream */
+	uint64_t max; /* bytes delivered per stream */
 };
 
 /* Descriptors become the relay's. ERR_FROM is -1 with a terminal. */

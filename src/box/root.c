@@ -30,9 +30,9 @@
 
 #define MOUNTINFO_MAX (64 * 1024)
 
-/* Directories of the host that are there, read-only; where one is a link (merged /usr), the link. */
-static const char *const root_system[] = {"bin",   "sbin",   "lib",   "lib32",
-					  "lib64", "libx32", "usr"};
+/* Directories of the host that are there, read-only; where one is a link (merged /usr), the link.
+ */
+static const char *const root_system[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr"};
 
 /* What the root has besides: kind, path beneath it, mode, and the target or content. */
 static const struct root_entry {
@@ -72,13 +72,13 @@ static const struct {
 	const char *name;
 	unsigned major, minor;
 } root_nodes[] = {
-	{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7},
+	{"null", 1, 3},	  {"zero", 1, 5},    {"full", 1, 7},
 	{"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0},
 };
 static const struct {
 	const char *name, *target;
 } root_dev_links[] = {
-	{"ptmx", "pts/ptmx"},	     {"fd", "/proc/self/fd"},	    {"stdin", "/proc/self/fd/0"},
+	{"ptmx", "pts/ptmx"},	       {"fd", "/proc/self/fd"},	      {"stdin", "/proc/self/fd/0"},
 	{"stdout", "/proc/self/fd/1"}, {"stderr", "/proc/self/fd/2"},
 };
 
@@ -142,8 +142,8 @@ make_dev(int root, struct error *err)
 		dev_t node = makedev(root_nodes[i].major, root_nodes[i].minor);
 
 		if (mknodat(dev, root_nodes[i].name, S_IFCHR | 0666, node) != 0)
-			r = error_sys(err, -errno == -EPERM ? -EOPNOTSUPP : -errno,
-				      "make /dev/%s", root_nodes[i].name);
+			r = error_sys(err, -errno == -EPERM ? -EOPNOTSUPP : -errno, "make /dev/%s",
+				      root_nodes[i].name);
 		else if (fchmodat(dev, root_nodes[i].name, 0666, 0) != 0 ||
 			 fstatat(dev, root_nodes[i].name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 			 !S_ISCHR(st.st_mode) || st.st_rdev != node)
@@ -162,9 +162,9 @@ make_dev(int root, struct error *err)
 }
 
 struct sources {
-	int system[ARRAY_LEN(root_system)];  /* detached mounts; -1: not there, or a link */
+	int system[ARRAY_LEN(root_system)]; /* detached mounts; -1: not there, or a link */
 	int mounts[PROFILE_MOUNTS_MAX];
-	int host;                            /* the host's root */
+	int host; /* the host's root */
 };
 
 static void
@@ -218,7 +218,8 @@ sources_open(const struct root_shape *shape, struct sources *s, struct error *er
 	return r;
 }
 
-/* Links are copied as links only when they stay in the system directories: "usr/bin", "usr/lib64". */
+/* Links are copied as links only when they stay in the system directories: "usr/bin", "usr/lib64".
+ */
 static int
 place_system(int root, const struct sources *s, struct error *err)
 {
@@ -291,7 +292,8 @@ build(const struct root_shape *shape, struct error *err)
 	CLEANUP(sources_close) struct sources s;
 	CLEANUP(fd_closep) int stage = -1;
 	CLEANUP(fd_closep) int root = -1;
-	/* The modes below are meant as they stand, whatever the daemon's mask is for its own files. */
+	/* The modes below are meant as they stand, whatever the daemon's mask is for its own files.
+	 */
 	const mode_t mask = umask(0);
 	int r;
 
@@ -341,13 +343,15 @@ read_back(struct root *root, struct error *err)
 			continue;
 		if (root->n_mounts == ROOT_MOUNTS_MAX || strlen(inside) >= sizeof(to->at) ||
 		    strlen(m.type) >= sizeof(to->type)) {
-			r = error_set(err, -E2BIG, "too many mounts beneath the system directories");
+			r = error_set(err, -E2BIG,
+				      "too many mounts beneath the system directories");
 			break;
 		}
 		(void)snprintf(to->at, sizeof(to->at), "%s", *inside == '\0' ? "/" : inside);
 		(void)snprintf(to->type, sizeof(to->type), "%s", m.type);
 		to->dev = strcmp(to->at, "/dev") == 0;
-		if (!procfs_has_option(m.options, "ro") || !procfs_has_option(m.options, "nosuid") ||
+		if (!procfs_has_option(m.options, "ro") ||
+		    !procfs_has_option(m.options, "nosuid") ||
 		    (!to->dev && !procfs_has_option(m.options, "nodev")))
 			r = error_set(err, -EBADMSG, "%s of the root is mounted %s", to->at,
 				      m.options);

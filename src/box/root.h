@@ -26,7 +26,7 @@
 #include "base/macro.h"
 #include "model/profile.h"
 
-#define ROOT_DIR "/root"       /* of the sandbox's root, on the stage */
+#define ROOT_DIR "/root" /* of the sandbox's root, on the stage */
 #define ROOT_MOUNTS_MAX 64
 #define ROOT_PATH_MAX 512
 #define ROOT_WATCHED_MAX 8
@@ -35,7 +35,7 @@
 struct root_mount {
 	char at[ROOT_PATH_MAX]; /* inside; escaped as mountinfo does */
 	char type[32];
-	bool dev;               /* device nodes may be used: only /dev */
+	bool dev; /* device nodes may be used: only /dev */
 };
 
 /* What makes one root differ from another. */
@@ -47,24 +47,24 @@ struct root_shape {
 
 struct root {
 	struct root_shape shape;
-	int ns;                 /* the mount namespace; -1: none */
+	int ns; /* the mount namespace; -1: none */
 	uint32_t n_mounts;
 	struct root_mount mounts[ROOT_MOUNTS_MAX];
-	uint32_t n_watched;     /* what the copies were made of */
+	uint32_t n_watched; /* what the copies were made of */
 	struct {
 		uint64_t ino;
 		int64_t sec;
 		uint32_t nsec;
 	} watched[ROOT_WATCHED_MAX];
-	uint32_t users;         /* sandboxes made from it that still need it; for the pool */
+	uint32_t users; /* sandboxes made from it that still need it; for the pool */
 };
 
 /*
  * Make a root of SHAPE in a new mount namespace; the calling process (of one thread) is in its own
  * again afterwards, whatever happened. HOST_NS: where the sources lie.
  */
-int root_make(const struct root_shape *shape, int host_ns, struct root *ret, struct error *err)
-	MUST_CHECK;
+int root_make(const struct root_shape *shape, int host_ns, struct root *ret,
+	      struct error *err) MUST_CHECK;
 void root_close(struct root *r);
 bool root_stale(const struct root *r);
 bool root_shape_same(const struct root_shape *a, const struct root_shape *b);

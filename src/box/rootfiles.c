@@ -1,7 +1,7 @@
 /*
- * Copies instead of binds: a handful of mounts instead of dozens, nothing that the host writes there
- * later shows, and a file that is not readable for everybody is simply not there. Links are copied
- * as they are; inside they lead to what is there, or nowhere.
+ * Copies instead of binds: a handful of mounts instead of dozens, nothing that the host writes
+ * there later shows, and a file that is not readable for everybody is simply not there. Links are
+ * copied as they are; inside they lead to what is there, or nowhere.
  */
 #include "box/rootfiles.h"
 
@@ -22,29 +22,74 @@
 /* Beneath /etc. Directories with what is in them. Absent ones are skipped. */
 static const char *const rootfiles_list[] = {
 	/* the dynamic linker and Debian's alternatives */
-	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives",
+	"ld.so.cache",
+	"ld.so.conf",
+	"ld.so.conf.d",
+	"alternatives",
 	/* certificates of authorities; never /etc/ssl/private */
-	"ssl/certs", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "pki/tls/certs",
+	"ssl/certs",
+	"ssl/openssl.cnf",
+	"ca-certificates",
+	"ca-certificates.conf",
+	"pki/tls/certs",
 	"crypto-policies",
 	/* names and numbers */
-	"nsswitch.conf", "host.conf", "gai.conf", "protocols", "services", "rpc", "networks",
+	"nsswitch.conf",
+	"host.conf",
+	"gai.conf",
+	"protocols",
+	"services",
+	"rpc",
+	"networks",
 	"ethertypes",
 	/* time, language, terminal */
-	"localtime", "timezone", "locale.alias", "locale.conf", "default/locale", "terminfo",
-	"inputrc", "magic", "magic.mime", "mime.types",
+	"localtime",
+	"timezone",
+	"locale.alias",
+	"locale.conf",
+	"default/locale",
+	"terminfo",
+	"inputrc",
+	"magic",
+	"magic.mime",
+	"mime.types",
 	/* shells */
-	"profile", "profile.d", "bash.bashrc", "shells", "environment",
+	"profile",
+	"profile.d",
+	"bash.bashrc",
+	"shells",
+	"environment",
 	/* which system this is */
-	"debian_version", "os-release", "lsb-release", "redhat-release", "alpine-release",
+	"debian_version",
+	"os-release",
+	"lsb-release",
+	"redhat-release",
+	"alpine-release",
 	/* language runtimes and fonts */
-	"perl", "python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13",
-	"java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "fonts", "xml", "sgml",
-	"dpkg/origins", "dpkg/shlibs.default", "dpkg/dpkg.cfg", "gitattributes", "papersize",
+	"perl",
+	"python3",
+	"python3.9",
+	"python3.10",
+	"python3.11",
+	"python3.12",
+	"python3.13",
+	"java-11-openjdk",
+	"java-17-openjdk",
+	"java-21-openjdk",
+	"fonts",
+	"xml",
+	"sgml",
+	"dpkg/origins",
+	"dpkg/shlibs.default",
+	"dpkg/dpkg.cfg",
+	"gitattributes",
+	"papersize",
 };
 
 /* Their change means that copies are out of date. */
 static const char *const rootfiles_watched[] = {
-	"/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs", "/etc/localtime", "/etc/nsswitch.conf",
+	"/etc/ld.so.cache", "/etc/alternatives",  "/etc/ssl/certs",
+	"/etc/localtime",   "/etc/nsswitch.conf",
 };
 
 struct copying {
@@ -124,13 +169,13 @@ copy_entry(struct copying *c, int from, int to, const char *name, unsigned depth
 	if (strcmp(name, "private") == 0)
 		return 0;
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : error_sys(err, -errno, "look at %s beneath /etc", name);
+		return errno == ENOENT ? 0
+				       : error_sys(err, -errno, "look at %s beneath /etc", name);
 	if (++c->files > COPY_FILES_MAX)
 		return error_set(err, -EFBIG, "there are too many files beneath /etc");
 	if (S_ISDIR(st.st_mode))
-		return (st.st_mode & 0005) == 0005
-			       ? copy_directory(c, from, to, name, depth, err)
-			       : 0;
+		return (st.st_mode & 0005) == 0005 ? copy_directory(c, from, to, name, depth, err)
+						   : 0;
 	if (S_ISREG(st.st_mode))
 		return (st.st_mode & 0004) != 0 ? copy_bytes(c, from, to, name, &st, err) : 0;
 	if (!S_ISLNK(st.st_mode))

@@ -1,8 +1,8 @@
 /*
- * The life of a ticket. Everything that can be refused is refused before a sandbox is asked for; from
- * then on there is exactly one outcome, whatever happens: the command's end, a refusal by the keeper,
- * the keeper's death, or time. An outcome carries the MAC of the receipt's key, and each index gets
- * one, because each grant is taken once.
+ * The life of a ticket. Everything that can be refused is refused before a sandbox is asked for;
+ * from then on there is exactly one outcome, whatever happens: the command's end, a refusal by the
+ * keeper, the keeper's death, or time. An outcome carries the MAC of the receipt's key, and each
+ * index gets one, because each grant is taken once.
  */
 #include "box/run.h"
 
@@ -43,7 +43,7 @@ run_session_live(const struct box *b, const char *session)
 	return false;
 }
 
-static void
+void
 run_free(struct run *r)
 {
 	for (struct run **at = &r->box->runs.first; *at != NULL; at = &(*at)->next)
@@ -71,8 +71,6 @@ runs_fini(struct box *b)
 	while (b->runs.first != NULL)
 		run_free(b->runs.first);
 }
-
-/* ---- examine ---- */
 
 static int
 send_facts(struct box *b, uint64_t ticket, enum reason reason, const char *detail,
@@ -125,7 +123,8 @@ run_examine(struct box *b, const struct msg_examine *m, struct packet *p, struct
 	if (run_find(b, m->ticket) != NULL)
 		return error_set(err, -EPROTO, "a ticket was used twice");
 	if ((p->n_fds == RUN_FDS) != ((m->flags & RUN_ENV) != 0))
-		return error_set(err, -EPROTO, "an environment without its flag, or a flag without");
+		return error_set(err, -EPROTO,
+				 "an environment without its flag, or a flag without");
 	if (b->unavailable.code != 0)
 		return send_facts(b, m->ticket, (enum reason)b->unavailable.reason,
 				  b->unavailable.text, NULL, err);
@@ -152,155 +151,6 @@ run_forget(struct run *r)
 		run_free(r);
 }
 
-/* ---- outcome ---- */
-
-json_t *
-run_facts_json(const struct sandbox_facts *f)
-{
-	const struct cgroup_values *c = &f->cgroup;
-	char filter[65], landlock[65], mounts[65], plan[65];
-
-	hex_encode(f->filter_digest, 32, filter);
-	hex_encode(f->landlock_digest, 32, landlock);
-	hex_encode(f->mounts_digest, 32, mounts);
-	hex_encode(f->plan_digest, 32, plan);
-	return json_pack("{s:{s:i,s:I,s:I,s:I,s:I,s:I,s:b},s:{s:i,s:s},s:I,s:{s:i,s:s},s:{s:i,s:s},"
-			 "s:s}",
-			 "cgroup", "version", (int)c->version, "memory", (json_int_t)c->memory,
-			 "swap", (json_int_t)c->swap, "cpuQuota", (json_int_t)c->cpu_quota,
-			 "cpuPeriod", (json_int_t)c->cpu_period, "pids", (json_int_t)c->pids,
-			 "swapCounted", (int)c->swap_counted, "filter", "count", (int)f->filters,
-			 "digest", filter, "hostId", (json_int_t)f->host_id, "landlock", "abi",
-			 (int)f->landlock_abi, "digest", landlock, "mounts", "count",
-			 (int)f->mounts, "digest", mounts, "plan", plan);
-}
-
-/* Tell it. The run is over; what is left of it is freed. */
-static void
-send_outcome(struct run *r)
-{
-	struct box *b = r->box;
-	CLEANUP(buf_fini) struct buf out;
-	struct error err = {0};
-	uint8_t mac[32];
-	int code;
-
-	buf_init(&out, WIRE_BODY_MAX);
-	code = exec_result_write(&r->result, &out, &err);
-	if (code == 0) {
-		outcome_mac(b->key.data, r->grant->receipt.index, r->grant->receipt.digest, out.data,
-			    out.len, mac);
-		code = CHANNEL_SEND(&b->authority, outcome, &err, .ticket = r->ticket,
-				    .result = wire_bytes_of(out.data, out.len),
-				    .mac = wire_bytes_of(mac, sizeof(mac)));
-	}
-	if (code < 0)
-		fatal("an outcome could not be told: %s", err.text);
-	run_free(r);
-	pool_refill_later(b);
-}
-
-struct ending {
-	struct run *run;
-	int sessions, workspace;
-};
-struct ending_answer {
-	int code;
-	bool kept;
-	uint64_t changes;
-	struct error err;
-};
-
-static void
-count_changes(void *arg, void *answer)
-{
-	struct ending *e = arg;
-	struct ending_answer *a = answer;
-
-	a->code = store_end(e->sessions, &e->run->store, e->workspace, &a->changes, &a->kept,
-			    &a->err);
-}
-
-static void
-counted(struct box *b, void *arg, void *answer, bool answered)
-{
-	struct ending *e = arg;
-	struct ending_answer *a = answer;
-	struct run *r = e->run;
-
-	free(e);
-	if (!answered || a->code < 0) {
-		r->result.status = RESULT_FAILED;
-		r->result.reason = R_INTERNAL;
-		(void)snprintf(r->result.step, sizeof(r->result.step), "changes");
-		(void)snprintf(r->result.detail, sizeof(r->result.detail), "%.200s",
-			       answered ? a->err.text : "counting the changes broke off");
-		r->result.kept = true;
-	} else {
-		r->result.changes = a->changes;
-		r->result.kept = a->kept;
-	}
-	send_outcome(r);
-}
-
-/*
- * Nothing was touched, as mostly: the answer needs no walk, and the empty layers are somebody else's
- * to remove. Else a child counts, and then it is told.
- */
-static void
-end_run(struct run *r)
-{
-	struct box *b = r->box;
-	struct error err = {0};
-	struct ending *e;
-
-	r->state = RUN_ENDING;
-	r->timer = sd_event_source_disable_unref(r->timer);
-	if (r->sandbox != NULL) {
-		struct sandbox *s = r->sandbox;
-
-		r->sandbox = NULL;
-		pool_leave(s);
-	}
-	if (!r->stored) {
-		send_outcome(r);
-		return;
-	}
-	r->stored = false;
-	if (store_untouched(&r->store, r->fds[RUN_FD_WORKSPACE])) {
-		char gone[SPARE_NAME_MAX];
-
-		if (spare_bury(b->sessions, r->grant->op.session, gone, &err) == 0)
-			nursery_remove(&b->nursery, gone);
-		else
-			log_warning("%s", err.text);
-		send_outcome(r);
-		return;
-	}
-	e = calloc(1, sizeof(*e));
-	if (e != NULL)
-		*e = (struct ending){r, b->sessions, r->fds[RUN_FD_WORKSPACE]};
-	if (e == NULL ||
-	    job_start(b, count_changes, counted, e, sizeof(struct ending_answer), &err) < 0) {
-		struct ending_answer none = {.code = -ENOMEM};
-
-		counted(b, e, &none, false);
-	}
-}
-
-static void
-refuse(struct run *r, enum result_status status, const struct failure *f)
-{
-	r->result.status = status;
-	r->result.reason = (enum reason)f->reason;
-	(void)snprintf(r->result.step, sizeof(r->result.step), "%s", f->step);
-	(void)snprintf(r->result.detail, sizeof(r->result.detail), "%s", f->text);
-	r->result.exit_kind = status == RESULT_FAILED ? EXIT_FAILED : EXIT_NONE;
-	end_run(r);
-}
-
-/* ---- start ---- */
-
 static int
 on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -317,7 +167,7 @@ on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)failure_set(&f, R_INTERNAL, r->stop != 0 ? "keeper" : "start", -ETIMEDOUT,
 			  r->stop != 0 ? "the keeper did not tell how the command ended"
 				       : "the sandbox was not ready in time");
-	refuse(r, r->state == RUN_RUNNING ? RESULT_FAILED : RESULT_REFUSED, &f);
+	run_refuse(r, r->state == RUN_RUNNING ? RESULT_FAILED : RESULT_REFUSED, &f);
 	return 0;
 }
 
@@ -410,15 +260,17 @@ open_store(struct run *r, struct sandbox *s, struct failure *f)
 		if (code == 0)
 			r->plan->flags |= PLAN_PREPARED;
 	} else {
-		code = op->fresh ? store_fresh(sessions, &meta, workspace, &r->store, &err)
-				 : store_continue(sessions, op->session, workspace, &r->store, &err);
+		code = op->fresh
+			       ? store_fresh(sessions, &meta, workspace, &r->store, &err)
+			       : store_continue(sessions, op->session, workspace, &r->store, &err);
 	}
 	if (code < 0)
 		return store_failed(f, &err);
 	r->stored = true;
 	/* The session's user passes through it to the layers; nobody reaches it from the host. */
 	if (fchmod(r->store.dir, 0711) != 0)
-		return failure_sys(f, R_INTERNAL, "store", -errno, "open the layers to the session");
+		return failure_sys(f, R_INTERNAL, "store", -errno,
+				   "open the layers to the session");
 	return 0;
 }
 
@@ -429,7 +281,7 @@ make_shape(const struct plan *plan, const struct profile *profile, struct root_s
 	/* Beneath /tmp the session makes the place itself, so that root will do. */
 	(void)snprintf(ret->workspace_at, sizeof(ret->workspace_at), "%s",
 		       strncmp(plan_workspace_at(plan), "/tmp/", 5) == 0 ? "/workspace"
-									  : plan_workspace_at(plan));
+									 : plan_workspace_at(plan));
 	ret->n_mounts = profile->n_mounts;
 	memcpy(ret->mounts, profile->mounts, sizeof(ret->mounts[0]) * profile->n_mounts);
 }
@@ -463,7 +315,8 @@ check_and_plan(struct run *r, const struct profile *profile, struct root_shape *
 		return f->code;
 	if (r->fds[RUN_FD_ENV] >= 0) {
 		if (fstat(r->fds[RUN_FD_ENV], &st) != 0)
-			return failure_sys(f, R_INTERNAL, "grant", -errno, "look at the environment");
+			return failure_sys(f, R_INTERNAL, "grant", -errno,
+					   "look at the environment");
 		r->plan->env_bytes = (uint64_t)st.st_size;
 		r->plan->flags |= PLAN_CLIENT_ENV;
 	}
@@ -484,10 +337,10 @@ ask_for_sandbox(struct run *r, const struct root_shape *shape)
 		(void)failure_error(
 			&f, err.code == -EBUSY ? R_LIMIT_EXCEEDED : R_CAPABILITY_UNAVAILABLE,
 			"sandbox", &err);
-		refuse(r, RESULT_REFUSED, &f);
+		run_refuse(r, RESULT_REFUSED, &f);
 	} else if (coming != NULL && !(fresh && pool_prepared(coming, &r->want)) &&
 		   open_store(r, NULL, &f) < 0) {
-		refuse(r, RESULT_REFUSED, &f);
+		run_refuse(r, RESULT_REFUSED, &f);
 	}
 }
 
@@ -503,11 +356,11 @@ run_start(struct run *r, struct grant *g, const struct profile *profile,
 	r->result.reason = R_ALLOWED;
 	if (profile == NULL) {
 		(void)failure_error(&f, R_PROFILE_MISMATCH, "grant", no_profile);
-		refuse(r, RESULT_REFUSED, &f);
+		run_refuse(r, RESULT_REFUSED, &f);
 		return;
 	}
 	if (check_and_plan(r, profile, &shape, &f) < 0) {
-		refuse(r, RESULT_REFUSED, &f);
+		run_refuse(r, RESULT_REFUSED, &f);
 		return;
 	}
 	free(r->facts);
@@ -530,7 +383,7 @@ run_has_sandbox(struct run *r, struct sandbox *s)
 		return;
 	}
 	if (open_store(r, s, &f) < 0) {
-		refuse(r, RESULT_REFUSED, &f);
+		run_refuse(r, RESULT_REFUSED, &f);
 		return;
 	}
 	fds[n++] = r->fds[RUN_FD_STDIN];
@@ -544,14 +397,14 @@ run_has_sandbox(struct run *r, struct sandbox *s)
 		fds[n++] = r->store.dir;
 	if (pool_use(s, r->plan, fds, n, &err) < 0) {
 		(void)failure_error(&f, R_INTERNAL, "sandbox", &err);
-		refuse(r, RESULT_REFUSED, &f);
+		run_refuse(r, RESULT_REFUSED, &f);
 		return;
 	}
 	r->state = RUN_STARTING;
 	if ((r->plan->flags & PLAN_PREPARED) != 0 &&
 	    spare_settle(&r->store, r->fds[RUN_FD_WORKSPACE], &err) < 0) {
 		(void)store_failed(&f, &err);
-		refuse(r, RESULT_FAILED, &f);
+		run_refuse(r, RESULT_FAILED, &f);
 		return;
 	}
 	if (r->plan->mode == WORKSPACE_OVERLAY && r->grant->op.fresh)
@@ -577,84 +430,6 @@ run_started(struct run *r, const struct sandbox_started *m)
 	if (r->stop != 0)
 		run_stop(r, r->stop);
 	r->result.box = run_facts_json(&r->read_back);
-}
-
-/* ---- end ---- */
-
-static void
-exit_of(struct exec_result *x, const struct run *r, const struct sandbox_done *m)
-{
-	if (m->exec_errno != 0) {
-		x->exit_kind = m->exec_errno == ENOENT || m->exec_errno == ENOTDIR
-				       ? EXIT_NOT_FOUND
-				       : EXIT_NOT_EXECUTABLE;
-		x->exit_value = m->exec_errno;
-	} else if (m->ended && WIFEXITED(m->status)) {
-		x->exit_kind = EXIT_STATUS;
-		x->exit_value = WEXITSTATUS(m->status);
-	} else if (m->ended) {
-		x->exit_kind = EXIT_SIGNAL;
-		x->exit_value = WTERMSIG(m->status);
-	} else if (r->stop == STOP_TIMEOUT) {
-		x->exit_kind = EXIT_TIMEOUT;
-	} else if (r->stop != 0) {
-		x->exit_kind = EXIT_STOPPED;
-		x->exit_value = (int32_t)r->stop;
-	} else if (m->usage.oom_kills > 0) {
-		x->exit_kind = EXIT_SIGNAL;
-		x->exit_value = SIGKILL;
-	} else {
-		x->status = RESULT_FAILED;
-		x->exit_kind = EXIT_FAILED;
-		x->reason = R_INTERNAL;
-		(void)snprintf(x->step, sizeof(x->step), "init");
-		(void)snprintf(x->detail, sizeof(x->detail), "the sandbox's init was killed");
-	}
-}
-
-static void
-stream_of(struct output_result *to, const struct sandbox_stream *from)
-{
-	to->bytes = from->bytes;
-	to->truncated = from->truncated != 0;
-	memcpy(to->sha256, from->sha256, sizeof(to->sha256));
-}
-
-void
-run_done(struct run *r, const struct sandbox_done *m)
-{
-	struct exec_result *x = &r->result;
-
-	x->status = RESULT_DONE;
-	x->reason = R_ALLOWED;
-	x->wall_ms = r->started_ms != 0 ? clock_boot_ms() - r->started_ms : 0;
-	x->cpu_ms = (m->usage.cpu_us != 0 ? m->usage.cpu_us : m->cpu_us) / 1000;
-	x->memory_peak = m->usage.memory_peak;
-	x->pids_peak = m->usage.pids_peak;
-	x->oom_kills = m->usage.oom_kills;
-	exit_of(x, r, m);
-	if (x->oom_kills > 0 && x->detail[0] == '\0')
-		(void)snprintf(x->detail, sizeof(x->detail),
-			       "%llu of its processes were killed for want of memory",
-			       (unsigned long long)x->oom_kills);
-	stream_of(&x->out, &m->out);
-	stream_of(&x->err, &m->err);
-	end_run(r);
-}
-
-void
-run_failed(struct run *r, const struct failure *f)
-{
-	/* Killed because somebody asked, before it could start: that is no failure of anything. */
-	if (r->stop != 0 && r->state != RUN_RUNNING) {
-		r->result.status = RESULT_DONE;
-		r->result.reason = R_ALLOWED;
-		r->result.exit_kind = r->stop == STOP_TIMEOUT ? EXIT_TIMEOUT : EXIT_STOPPED;
-		r->result.exit_value = (int32_t)r->stop;
-		end_run(r);
-		return;
-	}
-	refuse(r, r->state == RUN_RUNNING ? RESULT_FAILED : RESULT_REFUSED, f);
 }
 
 void

@@ -1,4 +1,5 @@
-/* One packet is one struct; descriptors ride along. A cut packet or cut ancillary data is an error. */
+/* One packet is one struct; descriptors ride along. A cut packet or cut ancillary data is an error.
+ */
 #include "box/sandbox.h"
 
 #include <errno.h>

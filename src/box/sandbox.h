@@ -1,6 +1,7 @@
 /*
  * What box, keeper, init and command say to each other. Everything is a fixed struct in one packet
- * of a SEQPACKET pair between two processes of the same image; sizes are checked, nothing is parsed.
+ * of a SEQPACKET pair between two processes of the same image; sizes are checked, nothing is
+ * parsed.
  *
  *   box <-> keeper     plan, signal, winsize -> ; <- born, parked, started, done, failed
  *   keeper <-> init    go, prepare, plan, signal -> ; <- ready, prepared, terminal, ended, failed
@@ -28,15 +29,26 @@
 
 enum sandbox_type {
 	/* to the keeper */
-	SANDBOX_PLAN = 1, SANDBOX_SIGNAL, SANDBOX_WINSIZE,
+	SANDBOX_PLAN = 1,
+	SANDBOX_SIGNAL,
+	SANDBOX_WINSIZE,
 	/* to the box */
-	SANDBOX_BORN, SANDBOX_PARKED, SANDBOX_STARTED, SANDBOX_DONE, SANDBOX_FAILED,
+	SANDBOX_BORN,
+	SANDBOX_PARKED,
+	SANDBOX_STARTED,
+	SANDBOX_DONE,
+	SANDBOX_FAILED,
 	/* keeper to init (and SANDBOX_PLAN, SANDBOX_SIGNAL) */
-	SANDBOX_GO, SANDBOX_PREPARE,
+	SANDBOX_GO,
+	SANDBOX_PREPARE,
 	/* init to keeper (and SANDBOX_FAILED) */
-	SANDBOX_READY, SANDBOX_PREPARED, SANDBOX_TERMINAL, SANDBOX_ENDED,
+	SANDBOX_READY,
+	SANDBOX_PREPARED,
+	SANDBOX_TERMINAL,
+	SANDBOX_ENDED,
 	/* command to keeper, by the gate */
-	SANDBOX_REPORT, SANDBOX_EXEC_FAILED,
+	SANDBOX_REPORT,
+	SANDBOX_EXEC_FAILED,
 	/* keeper to command */
 	SANDBOX_OPEN,
 };
@@ -80,22 +92,22 @@ struct sandbox_ready {
 };
 struct sandbox_ended {
 	uint32_t type;
-	int32_t status;           /* as of wait(2), of the command */
-	uint32_t alone;           /* nobody else is left in the session */
+	int32_t status; /* as of wait(2), of the command */
+	uint32_t alone; /* nobody else is left in the session */
 	uint32_t pad;
-	uint64_t cpu_us;          /* of all that was reaped */
+	uint64_t cpu_us; /* of all that was reaped */
 };
 
 #define SANDBOX_FILE_MAX 512
 /* From the command, at the gate: what it attempted and what it will do. */
 struct sandbox_report {
 	uint32_t type;
-	int32_t landlock_errno;   /* of reading LANDLOCK_SENTRY: EACCES */
-	int32_t unshare_errno;    /* of a user namespace: EPERM */
-	int32_t clone3_errno;     /* ENOSYS */
-	int32_t socket_errno;     /* of AF_NETLINK: EPERM */
-	int32_t resolve_errno;    /* 0, or why the command cannot be found or run */
-	int32_t refused;          /* it names procfs or the box's own image */
+	int32_t landlock_errno; /* of reading LANDLOCK_SENTRY: EACCES */
+	int32_t unshare_errno;	/* of a user namespace: EPERM */
+	int32_t clone3_errno;	/* ENOSYS */
+	int32_t socket_errno;	/* of AF_NETLINK: EPERM */
+	int32_t resolve_errno;	/* 0, or why the command cannot be found or run */
+	int32_t refused;	/* it names procfs or the box's own image */
 	uint8_t landlock_digest[32];
 	char cwd[PATH_BYTES_MAX];
 	char file[SANDBOX_FILE_MAX]; /* what will be executed */
@@ -107,14 +119,14 @@ struct sandbox_exec_failed {
 
 /* What was read back, for the record. */
 struct sandbox_facts {
-	uint32_t mounts;          /* how many there are */
+	uint32_t mounts; /* how many there are */
 	uint8_t mounts_digest[32];
 	uint8_t filter_digest[32];
 	uint8_t landlock_digest[32];
 	uint8_t plan_digest[32];
 	int32_t landlock_abi;
 	uint32_t host_id;
-	uint32_t filters;         /* Seccomp_filters */
+	uint32_t filters; /* Seccomp_filters */
 	uint32_t pad;
 	struct cgroup_values cgroup;
 };
@@ -124,28 +136,30 @@ struct sandbox_started {
 	struct sandbox_facts facts;
 };
 struct sandbox_stream {
-	uint64_t bytes;           /* produced */
+	uint64_t bytes; /* produced */
 	uint8_t sha256[32];
 	uint8_t truncated;
 	uint8_t pad[7];
 };
 struct sandbox_done {
 	uint32_t type;
-	int32_t exec_errno;       /* nonzero: execve failed, nothing ran */
-	int32_t status;           /* of the command, as of wait(2) */
-	uint32_t ended;           /* 0: init died without telling (killed) */
-	uint64_t cpu_us;          /* 0: not known */
+	int32_t exec_errno; /* nonzero: execve failed, nothing ran */
+	int32_t status;	    /* of the command, as of wait(2) */
+	uint32_t ended;	    /* 0: init died without telling (killed) */
+	uint64_t cpu_us;    /* 0: not known */
 	struct cgroup_usage usage;
 	struct sandbox_stream out, err;
 };
 
-/* Sending and receiving; blocking, unless the descriptor is not. Descriptors arrive close-on-exec. */
+/* Sending and receiving; blocking, unless the descriptor is not. Descriptors arrive close-on-exec.
+ */
 #define SANDBOX_FDS_MAX PLAN_FDS_MAX
 int sandbox_send(int fd, const void *data, size_t len, const int *fds, size_t n_fds) MUST_CHECK;
 /* Bytes; 0: the peer has gone; negative errno. *RET_FDS are filled with -1 beyond those received. A
- * packet that does not fit is -EMSGSIZE. RET_PID (may be NULL): the sender's, where fd has SO_PASSCRED. */
-ssize_t sandbox_recv(int fd, void *data, size_t cap, int *ret_fds, size_t max_fds, pid_t *ret_pid)
-	MUST_CHECK;
+ * packet that does not fit is -EMSGSIZE. RET_PID (may be NULL): the sender's, where fd has
+ * SO_PASSCRED. */
+ssize_t sandbox_recv(int fd, void *data, size_t cap, int *ret_fds, size_t max_fds,
+		     pid_t *ret_pid) MUST_CHECK;
 
 /* Close everything above 2 that is not among FDS. Sorts FDS. */
 void sandbox_keep_only(int *fds, size_t n);
@@ -153,25 +167,25 @@ void sandbox_keep_only(int *fds, size_t n);
 /* What all keepers start from; in memory of the box when it forks the nursery. */
 struct sandbox_base {
 	const struct cgroups *cgroups;
-	const struct filter *filters;   /* FILTER_KINDS of them */
-	int host_ns;                    /* mount namespace in which clients' descriptors are */
-	int id_lock;                    /* held for as long as an id may be in use */
-	int sessions;                   /* the directory of sessions */
-	uint32_t box_filters;           /* Seccomp_filters of the box itself */
+	const struct filter *filters; /* FILTER_KINDS of them */
+	int host_ns;		      /* mount namespace in which clients' descriptors are */
+	int id_lock;		      /* held for as long as an id may be in use */
+	int sessions;		      /* the directory of sessions */
+	uint32_t box_filters;	      /* Seccomp_filters of the box itself */
 	int landlock_abi;
-	dev_t image_dev;                /* of the box's own executable */
+	dev_t image_dev; /* of the box's own executable */
 	ino_t image_ino;
 };
 /* What one starts from. */
 struct sandbox_spawn {
-	uint64_t number;                /* of the cgroup */
+	uint64_t number; /* of the cgroup */
 	uint32_t host_id;
-	uint32_t awaited;               /* somebody waits for it now: no rehearsal */
-	uint32_t prepare;               /* with the workspace of the last plan, whose descriptor comes along */
+	uint32_t awaited; /* somebody waits for it now: no rehearsal */
+	uint32_t prepare; /* with the workspace of the last plan, whose descriptor comes along */
 	uint32_t pad;
 	struct spare_for workspace;
 	/* Guesses from the last plan; a wrong one costs time and nothing else. */
-	struct cgroup_limits limits;    /* memory 0: none yet */
+	struct cgroup_limits limits; /* memory 0: none yet */
 	uint64_t tmp_bytes, shm_bytes;
 	uint32_t owner_uid, owner_gid;
 };
@@ -180,8 +194,8 @@ struct sandbox_park {
 	const struct sandbox_base *base;
 	struct sandbox_spawn spawn;
 	const struct root *root;
-	int box;                        /* channel to the box */
-	int workspace;                  /* with spawn.prepare, else -1 */
+	int box;       /* channel to the box */
+	int workspace; /* with spawn.prepare, else -1 */
 	pid_t parent;
 };
 
@@ -190,9 +204,9 @@ void keeper_main(const struct sandbox_park *park) NORETURN;
 /* What init starts from, in the keeper's memory. */
 struct init_start {
 	const struct sandbox_park *park;
-	int control;                    /* channel to the keeper */
-	int gate;                       /* the command's end */
-	int in, out, err;               /* the command's ends of the pipes */
+	int control;	  /* channel to the keeper */
+	int gate;	  /* the command's end */
+	int in, out, err; /* the command's ends of the pipes */
 };
 void init_main(const struct init_start *start) NORETURN;
 
@@ -202,8 +216,8 @@ struct command_start {
 	const struct plan *plan;
 	int gate;
 	int stdio[3];
-	int cwd;                        /* O_PATH */
-	int args, env;                  /* blobs; env -1: none */
+	int cwd;       /* O_PATH */
+	int args, env; /* blobs; env -1: none */
 	uint8_t landlock_digest[32];
 };
 void command_main(const struct command_start *start) NORETURN;

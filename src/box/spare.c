@@ -122,7 +122,8 @@ spare_settle(struct store_session *s, int workspace, struct error *err)
 	if (futimens(s->upper, times) != 0 || fstat(s->upper, &st) != 0)
 		return error_sys(err, -errno, "give the session's layer its times");
 	/* As store_fresh does it: the kernel's own stamp for a file just changed. */
-	s->meta.started_ms = (uint64_t)st.st_ctim.tv_sec * 1000 + (uint64_t)st.st_ctim.tv_nsec / 1000000;
+	s->meta.started_ms =
+		(uint64_t)st.st_ctim.tv_sec * 1000 + (uint64_t)st.st_ctim.tv_nsec / 1000000;
 	s->meta.started_ns = (uint32_t)(st.st_ctim.tv_nsec % 1000000);
 	return meta_create(s->dir, &s->meta, err);
 }

@@ -1,8 +1,12 @@
 /* loom profile ls: the profiles this daemon knows, those that do not load with their error. */
+#include <string.h>
+
 #include "base/json.h"
 #include "cli/query.h"
 #include "cli/say.h"
 #include "cli/show.h"
+
+#define DIGEST_SHOWN 12
 
 int
 cmd_profile_ls(const struct parsed *args)
@@ -24,11 +28,13 @@ cmd_profile_ls(const struct parsed *args)
 		return r;
 	if (ask.json)
 		return show_json(doc);
-	/* Twelve digits of a digest are enough to see two apart. */
+	/* So many digits of a digest are enough to see two apart. */
 	json_array_foreach(json_object_get(doc, "profiles"), index, item)
 	{
-		if (json_object_set_new(item, "short",
-					json_sprintf("%.12s", show_text(item, "digest"))) != 0)
+		const char *digest = show_text(item, "digest");
+		json_t *start = json_stringn(digest, strnlen(digest, DIGEST_SHOWN));
+
+		if (json_object_set_new(item, "short", start) != 0)
 			continue;
 	}
 	buf_init(&out, SHOW_MAX);

@@ -163,9 +163,11 @@ ask_paths(const struct parsed *args, struct buf *out, struct error *err)
 
 		if (args->given[i].spec->id != OPT_PATH)
 			continue;
-		r = path_relative(path, strlen(path), false, normal, err);
+		r = path_relative(path, strlen(path), true, normal, err);
 		if (r < 0)
 			return error_prefix(err, "--path %s", path);
+		if (normal[0] == '\0')
+			memcpy(normal, ".", 2);
 		buf_add(out, normal, strlen(normal) + 1);
 	}
 	return buf_check(out, err);

@@ -157,16 +157,18 @@ reader_next(struct reader *r, struct record *ret, const uint8_t **ret_entry, str
 		return reader_bad(r, err, "the entry is not the one its record was made for");
 	used = header + rec.entry_len + record_blobs_len(&rec);
 	total = record_len(&rec);
+	/* The last bytes: they say that the file has the record whole, whatever its blobs are. */
 	if (total <= have) {
-		memcpy(pad, data + used, total - used);
+		memcpy(pad, data + total - sizeof(pad), sizeof(pad));
 	} else {
-		code = reader_pread(r->fd, pad, total - used, r->next + used, &n, err);
+		code = reader_pread(r->fd, pad, sizeof(pad), r->next + total - sizeof(pad), &n,
+				    err);
 		if (code < 0)
 			return code;
-		if (n < total - used)
+		if (n < sizeof(pad))
 			return reader_bad(r, err, "the file ends within a record");
 	}
-	if (!bytes_zero(pad, total - used))
+	if (!bytes_zero(pad + sizeof(pad) - (total - used), total - used))
 		return reader_bad(r, err, "bytes between two records");
 	*ret = rec;
 	*ret_entry = data + header;

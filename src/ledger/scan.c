@@ -174,11 +174,13 @@ key_byte(const uint8_t **p)
 static bool
 key_ascends(struct scan_span before, struct scan_span after)
 {
-	const uint8_t *a = before.at + 1, *b = after.at + 1;
+	const uint8_t *a, *b;
 	int x, y;
 
 	if (before.len == 0)
 		return true;
+	a = before.at + 1;
+	b = after.at + 1;
 	do {
 		x = key_byte(&a);
 		y = key_byte(&b);

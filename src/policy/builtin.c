@@ -326,8 +326,9 @@ check_paths(const struct inquiry *q, char detail[CHECK_DETAIL_MAX])
 		const char *path = question_path(q->question, i);
 		char normal[PATH_BYTES_MAX];
 
-		if (path == NULL || path_relative(path, strlen(path), false, normal, NULL) < 0 ||
-		    (q->operation != NULL && strcmp(normal, path) != 0))
+		if (path == NULL || path_relative(path, strlen(path), true, normal, NULL) < 0 ||
+		    (q->operation != NULL &&
+		     strcmp(normal[0] != '\0' ? normal : ".", path) != 0))
 			return FAIL(detail, "path %zu is not a plain path beneath the workspace",
 				    i + 1);
 	}

@@ -35,17 +35,39 @@ static void
 print_times(const char *what, double *t, unsigned n)
 {
 	qsort(t, n, sizeof(*t), by_value);
-	(void)fprintf(stderr, "%-20s median %7.0f us  p10 %7.0f  p90 %7.0f  max %7.0f  (%u)\n", what,
-		      t[n / 2], t[n / 10], t[n * 9 / 10], t[n - 1], n);
+	(void)fprintf(stderr, "%-20s median %7.0f us  p10 %7.0f  p90 %7.0f  max %7.0f  (%u)\n",
+		      what, t[n / 2], t[n / 10], t[n * 9 / 10], t[n - 1], n);
 }
 
 static double
 bwrap_us(const char *const *command)
 {
-	const char *argv[64] = {"bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr",
-			  "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib64", "/lib64",
-			  "--symlink", "usr/lib", "/lib", "--proc", "/proc", "--dev", "/dev",
-			  "--tmpfs", "/tmp", "--bind", ".", "/workspace", "--chdir", "/workspace"};
+	const char *argv[64] = {"bwrap",
+				"--unshare-all",
+				"--die-with-parent",
+				"--ro-bind",
+				"/usr",
+				"/usr",
+				"--symlink",
+				"usr/bin",
+				"/bin",
+				"--symlink",
+				"usr/lib64",
+				"/lib64",
+				"--symlink",
+				"usr/lib",
+				"/lib",
+				"--proc",
+				"/proc",
+				"--dev",
+				"/dev",
+				"--tmpfs",
+				"/tmp",
+				"--bind",
+				".",
+				"/workspace",
+				"--chdir",
+				"/workspace"};
 	double from = now_us();
 	unsigned n = 0;
 	pid_t pid;
@@ -77,25 +99,53 @@ main(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "+n:s:m:a:C:w:te:T:M:p:o:xb")) != -1) {
 		switch (c) {
-		case 'n': n = (unsigned)strtoul(optarg, NULL, 10); break;
-		case 's': sleep_ms = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'n':
+			n = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 's':
+			sleep_ms = (unsigned)strtoul(optarg, NULL, 10);
+			break;
 		case 'm':
 			r.mode = optarg[0] == 'o'   ? WORKSPACE_OVERLAY
 				 : optarg[0] == 'd' ? WORKSPACE_DIRECT
 						    : WORKSPACE_READ_ONLY;
 			break;
-		case 'a': r.at = optarg; break;
-		case 'C': r.workspace = optarg; break;
-		case 'w': r.cwd = optarg; break;
-		case 't': r.tty = true; break;
-		case 'b': compare = true; break;
-		case 'x': r.ptrace = true; break;
-		case 'e': env[n_env++ % 32] = optarg; r.env = env; break;
-		case 'T': r.timeout_ms = strtoull(optarg, NULL, 10); break;
-		case 'M': r.memory = strtoull(optarg, NULL, 10); break;
-		case 'p': r.pids = (uint32_t)strtoul(optarg, NULL, 10); break;
-		case 'o': r.output = strtoull(optarg, NULL, 10); break;
-		default: return 2;
+		case 'a':
+			r.at = optarg;
+			break;
+		case 'C':
+			r.workspace = optarg;
+			break;
+		case 'w':
+			r.cwd = optarg;
+			break;
+		case 't':
+			r.tty = true;
+			break;
+		case 'b':
+			compare = true;
+			break;
+		case 'x':
+			r.ptrace = true;
+			break;
+		case 'e':
+			env[n_env++ % 32] = optarg;
+			r.env = env;
+			break;
+		case 'T':
+			r.timeout_ms = strtoull(optarg, NULL, 10);
+			break;
+		case 'M':
+			r.memory = strtoull(optarg, NULL, 10);
+			break;
+		case 'p':
+			r.pids = (uint32_t)strtoul(optarg, NULL, 10);
+			break;
+		case 'o':
+			r.output = strtoull(optarg, NULL, 10);
+			break;
+		default:
+			return 2;
 		}
 	}
 	if (argc - optind < 2)
@@ -141,16 +191,15 @@ main(int argc, char **argv)
 		done[i] = e - s;
 		total[i] = e - a;
 		if (n == 1) {
-			(void)fprintf(stderr,
-				      "boxdrive: status %d reason %s step %s detail \"%s\" exit %d/%d "
-				      "wall %llu cpu %llu mem %llu pids %llu oom %llu changes %llu\n",
-				      (int)x.status, reason_code(x.reason), x.step, x.detail,
-				      (int)x.exit_kind, (int)x.exit_value,
-				      (unsigned long long)x.wall_ms, (unsigned long long)x.cpu_ms,
-				      (unsigned long long)x.memory_peak,
-				      (unsigned long long)x.pids_peak,
-				      (unsigned long long)x.oom_kills,
-				      (unsigned long long)x.changes);
+			(void)fprintf(
+				stderr,
+				"boxdrive: status %d reason %s step %s detail \"%s\" exit %d/%d "
+				"wall %llu cpu %llu mem %llu pids %llu oom %llu changes %llu\n",
+				(int)x.status, reason_code(x.reason), x.step, x.detail,
+				(int)x.exit_kind, (int)x.exit_value, (unsigned long long)x.wall_ms,
+				(unsigned long long)x.cpu_ms, (unsigned long long)x.memory_peak,
+				(unsigned long long)x.pids_peak, (unsigned long long)x.oom_kills,
+				(unsigned long long)x.changes);
 		}
 		status = x.exit_kind == EXIT_STATUS ? x.exit_value : 125;
 		exec_result_fini(&x);

@@ -82,7 +82,7 @@ drive_start(struct drive *d, const char *box, struct error *err)
 }
 
 int
-drive_stop(struct drive *d)
+drive_end(struct drive *d)
 {
 	int status = -1;
 
@@ -92,15 +92,30 @@ drive_stop(struct drive *d)
 	if (d->box > 0)
 		while (waitpid(d->box, &status, 0) < 0 && errno == EINTR)
 			;
-	if (d->state[0] != '\0' && strchr(d->state, 'X') == NULL) {
-		pid_t rm = fork();
+	return status;
+}
 
-		if (rm == 0) {
-			(void)execl("/bin/rm", "rm", "-rf", d->state, (char *)NULL);
-			_exit(127);
-		}
-		(void)waitpid(rm, NULL, 0);
+void
+drive_clear(struct drive *d)
+{
+	pid_t rm;
+
+	if (d->state[0] == '\0' || strstr(d->state, "XXXXXX") != NULL)
+		return;
+	rm = fork();
+	if (rm == 0) {
+		(void)execl("/bin/rm", "rm", "-rf", d->state, (char *)NULL);
+		_exit(127);
 	}
+	(void)waitpid(rm, NULL, 0);
+}
+
+int
+drive_stop(struct drive *d)
+{
+	int status = drive_end(d);
+
+	drive_clear(d);
 	return status;
 }
 

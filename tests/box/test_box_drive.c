@@ -42,10 +42,15 @@ world_open(struct world *w)
 		fail_msg("%s", err.text);
 }
 
+static unsigned count_spares(const struct world *w);
+
 static void
 world_close(struct world *w)
 {
-	int status = drive_stop(&w->d);
+	int status = drive_end(&w->d);
+
+	assert_int_equal(count_spares(w), 0);
+	drive_clear(&w->d);
 
 	fd_close(w->null);
 	for (int i = 0; i < 2; i++) {
@@ -73,9 +78,8 @@ said(int fd)
 static struct drive_run
 run_of(const struct world *w, const char *const *argv)
 {
-	return (struct drive_run){.workspace = workspace,
-				  .argv = argv,
-				  .streams = {w->null, w->out[1], w->err[1]}};
+	return (struct drive_run){
+		.workspace = workspace, .argv = argv, .streams = {w->null, w->out[1], w->err[1]}};
 }
 
 static struct exec_result
@@ -134,7 +138,7 @@ what_is_not_there_or_no_program_is_told_apart(void **state)
 {
 	struct world w;
 	const char *none[] = {"no-such-command", NULL}, *text[] = {"/etc/passwd", NULL},
-	     *dir[] = {"/usr", NULL}, *option[] = {"--bind", "/", "/", NULL};
+		   *dir[] = {"/usr", NULL}, *option[] = {"--bind", "/", "/", NULL};
 	struct drive_run r;
 	struct exec_result x;
 
@@ -225,9 +229,11 @@ static void
 a_stop_ends_everything_and_a_signal_reaches_the_command(void **state)
 {
 	struct world w;
-	const char *stubborn[] = {"sh", "-c", "trap '' INT TERM; (setsid sleep 1000 &); echo up; sleep 1000",
-			    NULL},
-	     *polite[] = {"sh", "-c", "trap 'exit 42' INT; echo up; while :; do sleep 0.05; done", NULL};
+	const char *stubborn[] = {"sh", "-c",
+				  "trap '' INT TERM; (setsid sleep 1000 &); echo up; sleep 1000",
+				  NULL},
+		   *polite[] = {"sh", "-c",
+				"trap 'exit 42' INT; echo up; while :; do sleep 0.05; done", NULL};
 	struct drive_run r;
 	struct exec_result x;
 
@@ -297,9 +303,11 @@ static void
 limits_hold(void **state)
 {
 	struct world w;
-	const char *memory[] = {"sh", "-c", "head -c 300000000 /dev/zero | tail >/dev/null; echo $?", NULL},
-	     *forks[] = {"sh", "-c", "i=0; while [ $i -lt 60 ]; do sleep 1 & i=$((i+1)); done; wait",
-			 NULL};
+	const char *memory[] = {"sh", "-c",
+				"head -c 300000000 /dev/zero | tail >/dev/null; echo $?", NULL},
+		   *forks[] = {"sh", "-c",
+			       "i=0; while [ $i -lt 60 ]; do sleep 1 & i=$((i+1)); done; wait",
+			       NULL};
 	struct drive_run r;
 	struct exec_result x;
 
@@ -325,7 +333,7 @@ changes_are_counted_and_kept_and_a_session_goes_on(void **state)
 {
 	struct world w;
 	const char *first[] = {"sh", "-c", "echo one >kept; rm -f gone", NULL},
-	     *second[] = {"cat", "kept", NULL}, *third[] = {"ls", NULL};
+		   *second[] = {"cat", "kept", NULL}, *third[] = {"ls", NULL};
 	struct drive_run r;
 	struct exec_result x;
 
@@ -354,6 +362,96 @@ changes_are_counted_and_kept_and_a_session_goes_on(void **state)
 }
 
 static void
+put(const char *dir, const char *name, const char *text)
+{
+	char path[160];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (text == NULL) {
+		assert_int_equal(unlink(path), 0);
+		return;
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	(void)fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Names in the directory of sessions that are none of a session's. */
+static unsigned
+count_spares(const struct world *w)
+{
+	char path[96];
+	unsigned n = 0;
+	const struct dirent *e;
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "%s/sessions", w->d.state);
+	d = opendir(path);
+	assert_non_null(d);
+	while ((e = readdir(d)) != NULL)
+		n += e->d_name[0] == '.' && strcmp(e->d_name, ".") != 0 &&
+		     strcmp(e->d_name, "..") != 0;
+	(void)closedir(d);
+	return n;
+}
+
+/* A sandbox that was made ready for a workspace shows it as it is when it is used. */
+static void
+a_prepared_workspace_is_the_one_of_the_moment_or_none(void **state)
+{
+	struct world w;
+	char other[] = "/var/tmp/box-test-XXXXXX";
+	const char *cat[] = {"sh", "-c", "ls; cat file; echo x >new; cat new", NULL};
+	struct drive_run r;
+	struct exec_result x;
+
+	assert_non_null(mkdtemp(other));
+	assert_int_equal(chmod(other, 0755), 0);
+	put(other, "file", "other\n");
+	put(workspace, "file", "one\n");
+	put(workspace, "old", "");
+	world_open(&w);
+	for (int i = 0; i < 4; i++) {
+		r = run_of(&w, cat);
+		x = run(&w, &r);
+		assert_int_equal(x.changes, 1);
+		assert_exit(x, EXIT_STATUS, 0);
+		assert_string_equal(said(w.out[0]), i < 2    ? "file\nold\none\nx\n"
+						    : i == 2 ? "file\nlater\ntwo and more\nx\n"
+							     : "file\nlater\nthree\nx\n");
+		/* Long enough for the next ones to be made ready. */
+		(void)usleep(300000);
+		assert_true(i == 0 || count_spares(&w) > 0);
+		if (i == 1) {
+			put(workspace, "file", "two and more\n");
+			put(workspace, "later", "");
+			put(workspace, "old", NULL);
+		} else if (i == 2) {
+			put(workspace, "file", NULL);
+			put(workspace, "file", "three\n");
+		}
+	}
+	/* Another workspace, and one whose owner changed, get their own. */
+	r = run_of(&w, cat);
+	r.workspace = other;
+	x = run(&w, &r);
+	assert_exit(x, EXIT_STATUS, 0);
+	assert_string_equal(said(w.out[0]), "file\nother\nx\n");
+	assert_int_equal(chown(other, 12345, 12345), 0);
+	(void)usleep(300000);
+	x = run(&w, &r);
+	assert_exit(x, EXIT_STATUS, 0);
+	assert_string_equal(said(w.out[0]), "file\nother\nx\n");
+	put(workspace, "file", NULL);
+	put(workspace, "later", NULL);
+	put(other, "file", NULL);
+	assert_int_equal(rmdir(other), 0);
+	world_close(&w);
+}
+
+static void
 files_made_in_direct_mode_belong_to_the_workspace_s_owner(void **state)
 {
 	struct world w;
@@ -363,7 +461,8 @@ files_made_in_direct_mode_belong_to_the_workspace_s_owner(void **state)
 
 	assert_int_equal(chown(workspace, 12345, 12346), 0);
 	world_open(&w);
-	x = run_shell(&w, "id -u; echo x >made; chmod 4755 made; stat -c %u made", WORKSPACE_DIRECT);
+	x = run_shell(&w, "id -u; echo x >made; chmod 4755 made; stat -c %u made",
+		      WORKSPACE_DIRECT);
 	assert_exit(x, EXIT_STATUS, 0);
 	assert_string_equal(said(w.out[0]), "1000\n1000\n");
 	assert_non_null(strstr(said(w.err[0]), "Operation not permitted"));
@@ -721,6 +820,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_client_that_does_not_read_or_has_gone_holds_nothing_up),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(changes_are_counted_and_kept_and_a_session_goes_on),
+		cmocka_unit_test(a_prepared_workspace_is_the_one_of_the_moment_or_none),
 		cmocka_unit_test(files_made_in_direct_mode_belong_to_the_workspace_s_owner),
 		cmocka_unit_test(a_workspace_can_lie_at_its_host_path_and_a_directory_be_chosen),
 		cmocka_unit_test(the_environment_is_built_and_the_client_s_comes_last),

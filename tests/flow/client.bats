@@ -10,29 +10,34 @@ MAN=$BATS_TEST_DIRNAME/../../man
 
 commands() { loom help | sed -n 's/^  \([a-z][a-z ]*[a-z]\)  .*/\1/p'; }
 
+# A sanitized build links and calls what its runtime wants; of ours it may be no more than otherwise.
+plain_build() { ! grep -q __asan_init "$LOOM"; }
+
 @test "loom links the C library and nothing else" {
-	flow_plain_build || flow_skip "a sanitized build links its runtime"
 	run readelf -d "$LOOM"
 	[ "$status" -eq 0 ]
-	[ -z "$(grep NEEDED <<<"$output" | grep -vF '[libc.so.6]')" ]
+	[[ $output != *"[libcrypto"* && $output != *"[libjansson"* && $output != *"[libsystemd"* && $output != *"[libfyaml"* ]]
+	if plain_build; then
+		[ -z "$(grep NEEDED <<<"$output" | grep -vF '[libc.so.6]')" ]
+	fi
+	run nm "$LOOM"
+	[[ $output != *json_loads* && $output != *EVP_* ]]
 	# The control: the other program is seen to need more.
 	run readelf -d "$LOOM_BUILD/src/cli/loom-inspect"
 	[[ $output == *"[libcrypto.so"* && $output == *"[libjansson.so"* ]]
-	run nm "$LOOM"
-	[[ $output != *json_loads* && $output != *EVP_* ]]
 }
-flow_plain_build() { ! readelf -d "$LOOM" | grep -qE 'lib(asan|ubsan|clang_rt)' && ! grep -q __asan_init "$LOOM"; }
 
 @test "a run makes few system calls" {
-	flow_plain_build || flow_skip "a sanitizer makes its own"
 	command -v strace >/dev/null || flow_skip "strace is not installed"
 	loom run -- true
 	# From the first call of ours on: what the loader does, if there is one, is not counted.
-	strace -o trace "$LOOM" run -- true
+	ASAN_OPTIONS=detect_leaks=0 strace -o trace "$LOOM" run -- true
 	calls=$(sed -n '/^poll(/,$p' trace | grep -c '(')
 	echo "$calls system calls"
 	[ "$calls" -gt 10 ]
-	[ "$calls" -lt 60 ]
+	if plain_build; then
+		[ "$calls" -lt 60 ]
+	fi
 }
 
 @test "every command has help, on standard output, status 0" {

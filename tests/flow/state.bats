@@ -54,8 +54,8 @@ disk() {
 	# What was preallocated serves the record for a while; the workspace's changes have no room.
 	run loom run -- sh -c 'echo started'
 	echo "$output"
-	[ "$status" -eq 120 ]
-	[[ $output == *"loom: denied: "*-unavailable": "*"pace"* || $output == *"loom: denied: limit-exceeded: "*"pace"* ]]
+	[ "$status" -eq 120 ] || [ "$status" -eq 125 ]
+	[[ $output =~ loom:\ (denied|failed):\ (audit-unavailable|limit-exceeded):\ .*pace.*\(trace\ op_ ]]
 	[[ $output != *started* ]]
 	run loom session ls
 	[ "$status" -eq 0 ]

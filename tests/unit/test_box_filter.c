@@ -1,0 +1,288 @@
+/*
+ * filter.h, twice: the program is run by an interpreter here over every number and the arguments
+ * that matter, and is installed in children to see the kernel do the same.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "box/filter.h"
+
+static struct filter plain, ptraced;
+
+static int
+build(void **state)
+{
+	struct error err = {0};
+
+	return filter_build(FILTER_PLAIN, &plain, &err) == 0 &&
+			       filter_build(FILTER_PTRACE, &ptraced, &err) == 0
+		       ? 0
+		       : -1;
+}
+
+/* Classic BPF as the filter uses it. */
+static uint32_t
+interpret(const struct filter *f, const struct seccomp_data *d, unsigned *ret_steps)
+{
+	uint32_t a = 0;
+
+	*ret_steps = 0;
+	for (uint32_t pc = 0; pc < f->len; pc++) {
+		const struct sock_filter *i = &f->insns[pc];
+
+		++*ret_steps;
+		switch (i->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			memcpy(&a, (const char *)d + i->k, sizeof(a));
+			break;
+		case BPF_JMP | BPF_JA:
+			pc += i->k;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			pc += a == i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			pc += a >= i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JSET | BPF_K:
+			pc += (a & i->k) != 0 ? i->jt : i->jf;
+			break;
+		case BPF_RET | BPF_K:
+			return i->k;
+		default:
+			fail_msg("instruction %#x", i->code);
+		}
+	}
+	fail_msg("it runs off its end");
+	return 0;
+}
+
+#define ARCH_NATIVE                                                                                \
+	(sizeof(void *) == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? native_arch() : 0)
+
+static uint32_t
+native_arch(void)
+{
+#if defined(__x86_64__)
+	return AUDIT_ARCH_X86_64;
+#else
+	return AUDIT_ARCH_AARCH64;
+#endif
+}
+
+static uint32_t
+says(const struct filter *f, int nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	const struct seccomp_data d = {.nr = nr, .arch = ARCH_NATIVE, .args = {a0, a1, a2, a3}};
+	unsigned steps;
+	uint32_t r = interpret(f, &d, &steps);
+
+	assert_true(steps < 40);
+	return r;
+}
+
+#define ALLOWED SECCOMP_RET_ALLOW
+#define DENIED (SECCOMP_RET_ERRNO | EPERM)
+#define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
+#define assert_says(want, ...) assert_int_equal(says(&plain, __VA_ARGS__), want)
+
+static void
+every_number_has_the_answer_of_the_table(void **state)
+{
+	unsigned allowed = 0;
+
+	for (int nr = 0; nr <= FILTER_LAST; nr++) {
+		uint32_t r = says(&plain, nr, 0, 0, 0, 0);
+
+		assert_true(r == ALLOWED || r == DENIED || r == ABSENT);
+		allowed += r == ALLOWED;
+	}
+	assert_in_range(allowed, 250, 330);
+	for (int nr = FILTER_LAST + 1; nr < FILTER_LAST + 500; nr++)
+		assert_says(ABSENT, nr, 0, 0, 0, 0);
+	assert_says(DENIED, -1, 0, 0, 0, 0);
+	assert_says(DENIED, 0x40000000, 0, 0, 0, 0); /* x32's read */
+}
+
+static void
+another_abi_ends_the_process(void **state)
+{
+	const struct seccomp_data d = {.nr = __NR_getpid, .arch = AUDIT_ARCH_I386};
+	unsigned steps;
+
+	assert_int_equal(interpret(&plain, &d, &steps), SECCOMP_RET_KILL_PROCESS);
+}
+
+static void
+what_no_sandbox_may_is_refused(void **state)
+{
+	static const int never[] = {
+		__NR_mount,
+		__NR_umount2,
+		__NR_pivot_root,
+		__NR_chroot,
+		__NR_fsopen,
+		__NR_fsconfig,
+		__NR_fsmount,
+		__NR_fspick,
+		__NR_open_tree,
+		__NR_move_mount,
+		__NR_mount_setattr,
+		__NR_open_by_handle_at,
+		__NR_unshare,
+		__NR_setns,
+		__NR_io_uring_setup,
+		__NR_io_uring_enter,
+		__NR_io_uring_register,
+		__NR_bpf,
+		__NR_perf_event_open,
+		__NR_userfaultfd,
+		__NR_keyctl,
+		__NR_add_key,
+		__NR_request_key,
+		__NR_kexec_load,
+		__NR_init_module,
+		__NR_finit_module,
+		__NR_delete_module,
+		__NR_swapon,
+		__NR_swapoff,
+		__NR_reboot,
+		__NR_acct,
+		__NR_quotactl,
+		__NR_process_vm_readv,
+		__NR_process_vm_writev,
+		__NR_pidfd_getfd,
+		__NR_kcmp,
+		__NR_vhangup,
+		__NR_syslog,
+		__NR_settimeofday,
+		__NR_clock_settime,
+		__NR_adjtimex,
+		__NR_fanotify_init,
+		__NR_ptrace,
+		__NR_process_madvise,
+		__NR_memfd_secret,
+		__NR_name_to_handle_at,
+		457 /* statmount */,
+		458 /* listmount */,
+#ifdef __x86_64__
+		__NR_iopl,
+		__NR_ioperm,
+		__NR_modify_ldt,
+#endif
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		assert_says(DENIED, never[i], 0, 0, 0, 0);
+	assert_says(ABSENT, __NR_clone3, 0, 0, 0, 0);
+	assert_says(ABSENT, __NR_openat2, 0, 0, 0, 0);
+	assert_int_equal(says(&ptraced, __NR_ptrace, 0, 0, 0, 0), ALLOWED);
+}
+
+static void
+arguments_are_judged_by_their_low_half(void **state)
+{
+	const uint64_t high = UINT64_C(0xdeadbeef) << 32;
+
+	assert_says(DENIED, __NR_ioctl, 0, TIOCSTI, 0, 0);
+	assert_says(DENIED, __NR_ioctl, 0, TIOCSTI | high, 0, 0);
+	assert_says(DENIED, __NR_ioctl, 0, TIOCLINUX | (UINT64_C(1) << 32), 0, 0);
+	assert_says(ALLOWED, __NR_ioctl, 0, TCGETS, 0, 0);
+	assert_says(ALLOWED, __NR_ioctl, 0, FIONREAD | high, 0, 0);
+	for (int family = 0; family <= 46; family++) {
+		bool good = family == AF_UNIX || family == AF_INET || family == AF_INET6;
+
+		assert_says(good ? ALLOWED : DENIED, __NR_socket, (uint64_t)family, 1, 0, 0);
+		assert_says(good ? ALLOWED : DENIED, __NR_socketpair, (uint64_t)family | high, 1, 0,
+			    0);
+	}
+	assert_says(ALLOWED, __NR_clone, SIGCHLD, 0, 0, 0);
+	assert_says(ALLOWED, __NR_clone, CLONE_VM | CLONE_VFORK | CLONE_THREAD, 0, 0, 0);
+	assert_says(DENIED, __NR_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0);
+	assert_says(DENIED, __NR_clone, CLONE_NEWNET | SIGCHLD | high, 0, 0, 0);
+	assert_says(ALLOWED, __NR_prlimit64, 0, 7, 0, 0);
+	assert_says(ALLOWED, __NR_prlimit64, high, 7, 0, 0);
+	assert_says(DENIED, __NR_prlimit64, 1, 7, 0, 0);
+	assert_says(ALLOWED, __NR_personality, 0xffffffff, 0, 0, 0);
+	assert_says(DENIED, __NR_personality, 0x0040000, 0, 0, 0);
+}
+
+static void
+set_id_bits_are_refused_wherever_a_mode_goes(void **state)
+{
+	for (unsigned bits = 02000; bits <= 06000; bits += 02000) {
+		const unsigned mode = bits | 0755;
+
+		assert_says(DENIED, __NR_fchmod, 0, mode, 0, 0);
+		assert_says(DENIED, __NR_fchmodat, 0, 0, mode, 0);
+		assert_says(DENIED, 452 /* fchmodat2 */, 0, 0, mode, 0);
+		assert_says(DENIED, __NR_mkdirat, 0, 0, mode, 0);
+		assert_says(DENIED, __NR_mknodat, 0, 0, mode, 0);
+		assert_says(DENIED, __NR_openat, 0, 0, O_CREAT, mode);
+		assert_says(DENIED, __NR_openat, 0, 0, O_TMPFILE | O_RDWR, mode);
+		/* Without O_CREAT the argument is whatever the register holds. */
+		assert_says(ALLOWED, __NR_openat, 0, 0, O_RDONLY, mode);
+		assert_says(ALLOWED, __NR_openat, 0, 0, O_DIRECTORY, mode);
+#ifdef __x86_64__
+		assert_says(DENIED, __NR_chmod, 0, mode, 0, 0);
+		assert_says(DENIED, __NR_creat, 0, mode, 0, 0);
+		assert_says(DENIED, __NR_mkdir, 0, mode, 0, 0);
+		assert_says(DENIED, __NR_mknod, 0, mode, 0, 0);
+		assert_says(DENIED, __NR_open, 0, O_CREAT | O_WRONLY, mode, 0);
+		assert_says(ALLOWED, __NR_open, 0, O_WRONLY, mode, 0);
+#endif
+	}
+	assert_says(ALLOWED, __NR_fchmod, 0, 01777, 0, 0);
+	assert_says(ALLOWED, __NR_openat, 0, 0, O_CREAT, 0644);
+}
+
+static void
+the_kernel_agrees(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		int bad = 0;
+
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || filter_install(&plain) != 0)
+			_exit(90);
+		bad |= (unshare(CLONE_NEWUSER) == -1 && errno == EPERM) ? 0 : 1;
+		bad |= (syscall(__NR_clone3, NULL, 0) == -1 && errno == ENOSYS) ? 0 : 2;
+		bad |= (syscall(1000) == -1 && errno == ENOSYS) ? 0 : 4;
+		bad |= (socket(AF_NETLINK, SOCK_RAW, 0) == -1 && errno == EPERM) ? 0 : 8;
+		bad |= socket(AF_UNIX, SOCK_STREAM, 0) >= 0 ? 0 : 16;
+		bad |= (ioctl(0, TIOCSTI | (1UL << 32), "#") == -1 && errno == EPERM) ? 0 : 32;
+		_exit(bad);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_number_has_the_answer_of_the_table),
+		cmocka_unit_test(another_abi_ends_the_process),
+		cmocka_unit_test(what_no_sandbox_may_is_refused),
+		cmocka_unit_test(arguments_are_judged_by_their_low_half),
+		cmocka_unit_test(set_id_bits_are_refused_wherever_a_mode_goes),
+		cmocka_unit_test(the_kernel_agrees),
+	};
+
+	return cmocka_run_group_tests_name("box_filter", tests, build, NULL);
+}
