@@ -201,9 +201,10 @@ server_start(struct server *s, bool ledger)
 	if (s->pid == 0 && ledger)
 		exec_ledger(loomd[1], key[0], authority[1], state);
 	if (s->pid == 0) {
-		(void)close(authority[0]);
-		(void)close(loomd[0]);
-		bare_server(authority[1]);
+		/* Nothing of the other server's: its end must be seen by it alone. */
+		(void)dup2(authority[1], 3);
+		(void)close_range(4, ~0U, 0);
+		bare_server(3);
 	}
 	(void)close(loomd[1]);
 	(void)close(authority[1]);

@@ -41,14 +41,7 @@
 #include "box/landlock.h"
 #include "box/mounts.h"
 #include "box/sandbox.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "box/sanitized.h"
 
 #define TMPFS_FLAGS (MS_NOSUID | MS_NODEV)
 #define COMMAND_STACK (64 * 1024)
@@ -391,7 +384,7 @@ command_entry(void *arg)
 static pid_t
 clone_command(struct command_start *start)
 {
-#ifdef SANITIZED
+#if SANITIZED
 	pid_t pid = fork();
 
 	if (pid == 0)

@@ -79,6 +79,8 @@ hear_box(struct keeper *k)
 		_exit(1);
 	if (n == (ssize_t)sizeof(m.signal) && m.type == SANDBOX_SIGNAL) {
 		(void)!sandbox_send(k->control, &m.signal, sizeof(m.signal), NULL, 0);
+	} else if (n == (ssize_t)sizeof(m.type) && m.type == SANDBOX_HURRY) {
+		k->hurry = true;
 	} else if (n == (ssize_t)sizeof(m.winsize) && m.type == SANDBOX_WINSIZE &&
 		   k->terminal >= 0) {
 		const struct winsize size = {.ws_row = m.winsize.rows, .ws_col = m.winsize.columns};
@@ -127,6 +129,8 @@ hear_gate(struct keeper *k, int32_t *exec_errno)
 	tell_started(k);
 }
 
+#define HURRY_MS 500 /* without anything happening */
+
 /*
  * Until the session is over: its init has gone, or said that nobody but itself is left; and all
  * that was said has been delivered.
@@ -145,8 +149,12 @@ carry(struct keeper *k, struct relay *relay, int32_t *exec_errno)
 		};
 		unsigned n = relay_polls(relay, p + 4);
 
-		if (poll(p, 4 + n, -1) < 0)
+		int ready = poll(p, 4 + n, k->hurry ? HURRY_MS : -1);
+
+		if (ready < 0)
 			continue;
+		if (ready == 0)
+			relay_abandon(relay);
 		relay_step(relay, p + 4, n);
 		if (p[3].revents != 0)
 			hear_gate(k, exec_errno);

@@ -31,7 +31,7 @@ struct keeper {
 	int landlock_abi;
 	uint8_t landlock_digest[32]; /* before the workspace's rule */
 	int client[3];
-	bool told_started;
+	bool told_started, hurry;
 	struct sandbox_started started;
 	struct sandbox_ended ended; /* type 0: init did not tell yet */
 	struct sandbox_plan message;

@@ -529,6 +529,10 @@ pool_winsize(struct sandbox *s, uint16_t rows, uint16_t columns)
 void
 pool_kill(struct sandbox *s)
 {
+	const uint32_t hurry = SANDBOX_HURRY;
+
+	if (s->state == SANDBOX_IS_USED)
+		(void)!sandbox_send(s->channel, &hurry, sizeof(hurry), NULL, 0);
 	if (s->init_pidfd >= 0)
 		kill_pidfd(s->init_pidfd);
 	else

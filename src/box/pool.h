@@ -90,7 +90,7 @@ int pool_use(struct sandbox *s, const struct plan *plan, const int *fds, size_t 
 	     struct error *err) MUST_CHECK;
 void pool_signal(struct sandbox *s, int signo);
 void pool_winsize(struct sandbox *s, uint16_t rows, uint16_t columns);
-/* Kill the sandbox, by its init; the keeper still tells what it knows. */
+/* Kill the sandbox, by its init; the keeper tells what it knows, and waits for no client. */
 void pool_kill(struct sandbox *s);
 /* Kill the keeper too: it did not come back in time. */
 void pool_kill_keeper(struct sandbox *s);

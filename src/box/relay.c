@@ -255,8 +255,11 @@ out_take(struct relay *r, struct relay_out *o)
 	o->held = (uint64_t)n > room ? (uint32_t)room : (uint32_t)n;
 	if ((uint64_t)n > room)
 		o->truncated = true;
-	if (o->to.fd < 0)
+	/* Only an abandoned stream is read when it leads nowhere. */
+	if (o->to.fd < 0) {
+		o->truncated = true;
 		o->held = 0;
+	}
 }
 
 static void
@@ -278,6 +281,21 @@ relay_step(struct relay *r, const struct pollfd *polls, unsigned n)
 	step_in(r, polls, n);
 	step_out(r, &r->out, polls, n);
 	step_out(r, &r->err, polls, n);
+}
+
+static void
+out_abandon(struct relay_out *o)
+{
+	o->truncated = o->truncated || o->held > 0;
+	o->held = 0;
+	end_close(&o->to);
+}
+
+void
+relay_abandon(struct relay *r)
+{
+	out_abandon(&r->out);
+	out_abandon(&r->err);
 }
 
 bool

@@ -58,6 +58,9 @@ void relay_fini(struct relay *r);
 unsigned relay_polls(const struct relay *r, struct pollfd polls[RELAY_POLLS]);
 /* Do what can be done without waiting. */
 void relay_step(struct relay *r, const struct pollfd *polls, unsigned n);
+/* Nobody will wait for the client any more: what is held back, and what comes, counts as truncated.
+ */
+void relay_abandon(struct relay *r);
 /* Both of the command's streams have ended and nothing is held back. */
 bool relay_finished(const struct relay *r);
 /* The command is gone, and whoever held its streams: what is left in them is all there will be. */

@@ -1,6 +1,6 @@
 /*
- * The last few roots (root.h), so that a shape that comes again needs none made. One that the host has
- * moved on from is replaced when it is asked for; whoever has it keeps it until he leaves it.
+ * The last few roots (root.h), so that a shape that comes again needs none made. One that the host
+ * has moved on from is replaced when it is asked for; whoever has it keeps it until he leaves it.
  */
 #ifndef LOOM_BOX_ROOTS_H
 #define LOOM_BOX_ROOTS_H

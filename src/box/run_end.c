@@ -1,6 +1,6 @@
 /*
- * The end of a run: what came of it, put into the form in which it is recorded, under our MAC. There
- * is exactly one outcome for a grant, whatever happened.
+ * The end of a run: what came of it, put into the form in which it is recorded, under our MAC.
+ * There is exactly one outcome for a grant, whatever happened.
  */
 #include "box/run.h"
 
@@ -238,4 +238,3 @@ run_failed(struct run *r, const struct failure *f)
 	}
 	run_refuse(r, r->state == RUN_RUNNING ? RESULT_FAILED : RESULT_REFUSED, f);
 }
-

@@ -3,7 +3,7 @@
  * of a SEQPACKET pair between two processes of the same image; sizes are checked, nothing is
  * parsed.
  *
- *   box <-> keeper     plan, signal, winsize -> ; <- born, parked, started, done, failed
+ *   box <-> keeper     plan, signal, winsize, hurry -> ; <- born, parked, started, done, failed
  *   keeper <-> init    go, prepare, plan, signal -> ; <- ready, prepared, terminal, ended, failed
  *   keeper <-> command (the gate) <- report, exec_failed ; -> open
  *
@@ -32,6 +32,7 @@ enum sandbox_type {
 	SANDBOX_PLAN = 1,
 	SANDBOX_SIGNAL,
 	SANDBOX_WINSIZE,
+	SANDBOX_HURRY, /* it is being ended: do not wait for a client that does not read */
 	/* to the box */
 	SANDBOX_BORN,
 	SANDBOX_PARKED,

@@ -163,7 +163,8 @@ ask_paths(const struct parsed *args, struct buf *out, struct error *err)
 
 		if (args->given[i].spec->id != OPT_PATH)
 			continue;
-		r = path_relative(path, strlen(path), true, normal, err);
+		/* "." is all of it; an empty text is a variable that was not set. */
+		r = path_relative(path, strlen(path), path[0] != '\0', normal, err);
 		if (r < 0)
 			return error_prefix(err, "--path %s", path);
 		if (normal[0] == '\0')

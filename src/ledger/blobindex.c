@@ -115,7 +115,8 @@ blob_index_write(struct blob_index *b, struct error *err)
 		r = place_append(b, &b->pending[done], err);
 		done += r == 0;
 	}
-	memmove(b->pending, b->pending + done, (b->n - done) * sizeof(*b->pending));
+	if (b->n > done)
+		memmove(b->pending, b->pending + done, (b->n - done) * sizeof(*b->pending));
 	b->n -= done;
 	return r;
 }
