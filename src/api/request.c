@@ -140,7 +140,22 @@ struct header_count {
 	size_t content_length; /* fields of that name */
 	size_t transfer_encoding;
 	size_t content_type;
+	size_t host;
+	size_t written; /* bytes of all fields, each as "name: value" and a line end */
+	bool control;	/* a value has a control byte in it */
 };
+
+static bool
+has_control(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if ((c < ' ' && c != '\t') || c == 0x7f)
+			return true;
+	}
+	return false;
+}
 
 static enum MHD_Result
 header_counted(void *cls, enum MHD_ValueKind kind, const char *key, size_t key_len,
@@ -149,13 +164,45 @@ header_counted(void *cls, enum MHD_ValueKind kind, const char *key, size_t key_l
 	struct header_count *n = cls;
 
 	(void)kind;
-	(void)value;
 	n->fields++;
 	n->bytes += key_len + value_len;
 	n->content_length += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
 	n->transfer_encoding += strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
 	n->content_type += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_TYPE) == 0;
+	n->host += strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0;
+	n->written += key_len + strlen(": ") + value_len + strlen("\r\n");
+	n->control = n->control || has_control(value, value_len);
 	return MHD_YES;
+}
+
+/*
+ * Has the parser given us all that was sent? It cuts a value at a zero byte, joins folded lines,
+ * and takes a bare line feed for the end of a line, all without a word. So what it gave us, written
+ * the one way that everybody writes it, must be as long as what came.
+ */
+static bool
+all_was_seen(struct MHD_Connection *http, const char *method, const char *url, const char *version,
+	     const struct header_count *n)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(http, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	size_t line = strlen(method) + 1 + strlen(url) + 1 + strlen(version) + strlen("\r\n");
+
+	return info != NULL && info->header_size == line + n->written + strlen("\r\n");
+}
+
+/* One host, no byte that controls, nothing hidden. */
+static const char *
+header_fault(struct MHD_Connection *http, const char *method, const char *url, const char *version,
+	     const struct header_count *n)
+{
+	if (n->host > 1)
+		return "the host is said more than once";
+	if (n->control)
+		return "a header has a control byte in it";
+	if (!all_was_seen(http, method, url, version, n))
+		return "a header is one line, name: value, with one space and without a zero byte";
+	return NULL;
 }
 
 /* Framing: how long is the body, said exactly once? Absent gives 0 and *RET_THERE false. */
@@ -243,6 +290,7 @@ call_begin(struct call *call, struct MHD_Connection *http, const char *url, cons
 	   const char *version, bool *ret_refused)
 {
 	struct header_count n = {0};
+	const char *fault;
 
 	*ret_refused = false;
 	if (strcmp(version, MHD_HTTP_VERSION_1_1) != 0 &&
@@ -258,6 +306,9 @@ call_begin(struct call *call, struct MHD_Connection *http, const char *url, cons
 	if (n.fields > SERVER_HEADERS_MAX || n.bytes > SERVER_HEADER_BYTES_MAX)
 		return refuse(http, 431, R_LIMIT_EXCEEDED,
 			      "the headers are more than 64 or 8192 bytes", ret_refused);
+	fault = header_fault(http, method, url, version, &n);
+	if (fault != NULL)
+		return refuse(http, 400, R_INVALID_REQUEST, fault, ret_refused);
 	switch (route_find(method, url, &call->route, call->id)) {
 	case ROUTE_FOUND:
 		call->head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
@@ -384,7 +435,7 @@ respond_denial(struct call *call, struct MHD_Connection *http)
 	/* Health is a question about us: whatever is wrong behind, the service is not available. */
 	if (call->route->answer == ROUTE_ANSWER_HEALTH)
 		p.status = 503;
-	return respond_problem(http, &p, NULL, false);
+	return respond_problem(http, &p, NULL, p.status == 400);
 }
 
 static int

@@ -47,8 +47,10 @@ client_packet(struct peer *peer, struct packet *p, struct error *err)
 	for (size_t i = 0; i < ARRAY_LEN(client_handlers); i++) {
 		if (client_handlers[i].type != p->type)
 			continue;
-		if (client_handlers[i].request)
+		if (client_handlers[i].request) {
 			peer->channel.state = S_RUNNING;
+			deadline_clear(&c->silence);
+		}
 		idle_touch(c->authority);
 		return client_handlers[i].handle(c, p, err);
 	}
@@ -56,14 +58,16 @@ client_packet(struct peer *peer, struct packet *p, struct error *err)
 }
 
 static void
-client_unlink(struct client *c)
+client_free(struct client *c)
 {
 	struct doors *d = &c->authority->doors;
 
+	deadline_clear(&c->silence);
 	*(c->prev != NULL ? &c->prev->next : &d->clients) = c->next;
 	if (c->next != NULL)
 		c->next->prev = c->prev;
 	d->n_clients--;
+	free(c);
 }
 
 static void
@@ -78,10 +82,55 @@ client_gone(struct peer *peer, int code, const struct error *err)
 		c->asker->client = NULL;
 	if (c->run != NULL)
 		run_client_gone(c->run);
-	client_unlink(c);
-	free(c);
+	client_free(c);
 	idle_touch(a);
 	authority_settle(a);
+}
+
+/* Nothing is asked, and nothing of an answer is still to be read from our queue. */
+static bool
+client_is_silent(const struct client *c)
+{
+	return c->run == NULL && c->asker == NULL && c->peer.channel.state == S_IDLE &&
+	       c->peer.queue == NULL;
+}
+
+static void
+client_dismiss(struct client *c)
+{
+	peer_close(&c->peer);
+	client_free(c);
+}
+
+static void
+on_silence(void *arg)
+{
+	struct client *c = arg;
+	struct authority *a = c->authority;
+
+	if (!client_is_silent(c)) {
+		deadline_set(&a->deadlines, &c->silence, DOORS_SILENT_MS, on_silence, c);
+		return;
+	}
+	log_info("client of user %u: asks nothing, closed", c->uid);
+	client_dismiss(c);
+	authority_settle(a);
+}
+
+/* Room for one more: the one that has asked nothing for longest goes. False: everybody waits. */
+static bool
+client_make_room(struct authority *a)
+{
+	struct deadline *d = a->deadlines.first;
+
+	if (a->doors.n_clients < DOORS_CLIENTS_MAX)
+		return true;
+	while (d != NULL && (d->fn != on_silence || !client_is_silent(d->arg)))
+		d = d->next;
+	if (d == NULL)
+		return false;
+	client_dismiss(d->arg);
+	return a->doors.n_clients < DOORS_CLIENTS_MAX;
 }
 
 /* It says nothing more: a run ends, but its client is told how. */
@@ -101,6 +150,7 @@ client_idle(struct client *c)
 	c->run = NULL;
 	c->asker = NULL;
 	c->peer.channel.state = S_IDLE;
+	deadline_set(&c->authority->deadlines, &c->silence, DOORS_SILENT_MS, on_silence, c);
 }
 
 void
@@ -158,7 +208,7 @@ client_add(struct authority *a, int fd, struct error *err)
 	}
 	c->authority = a;
 	c->foreign = c->uid != a->settings.uid;
-	c->excess = a->doors.n_clients >= DOORS_CLIENTS_MAX;
+	c->excess = !client_make_room(a);
 	c->peer.packet = client_packet;
 	c->peer.eof = client_eof;
 	c->peer.gone = client_gone;
@@ -168,6 +218,7 @@ client_add(struct authority *a, int fd, struct error *err)
 		c->next->prev = c;
 	a->doors.clients = c;
 	a->doors.n_clients++;
+	deadline_set(&a->deadlines, &c->silence, DOORS_SILENT_MS, on_silence, c);
 	return 0;
 }
 
@@ -334,13 +385,8 @@ doors_fini(struct authority *a)
 	struct doors *d = &a->doors;
 
 	doors_shut(a);
-	while (d->clients != NULL) {
-		struct client *c = d->clients;
-
-		peer_close(&c->peer);
-		client_unlink(c);
-		free(c);
-	}
+	while (d->clients != NULL)
+		client_dismiss(d->clients);
 	while (d->conns != NULL)
 		conn_free(d, d->conns);
 }

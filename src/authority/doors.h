@@ -18,6 +18,7 @@
 #include "base/macro.h"
 
 #define DOORS_CLIENTS_MAX 256
+#define DOORS_SILENT_MS 10000		    /* how long a client may be there and ask nothing */
 #define DOORS_CONNS_MAX 64		    /* as many as the api serves */
 #define DOORS_ASKS_MAX 64		    /* questions of the api that are under way */
 #define CLIENT_QUEUE_MAX (20 * 1024 * 1024) /* bytes a client has not read yet */
@@ -25,17 +26,22 @@
 struct authority;
 struct run;
 
-/* A connection at cli.sock. While it waits for anything its channel is in S_RUNNING, else S_IDLE.
+/*
+ * A connection at cli.sock. While it waits for anything its channel is in S_RUNNING, else S_IDLE.
+ * One that is idle for DOORS_SILENT_MS is closed; where DOORS_CLIENTS_MAX are connected, whoever
+ * comes takes the place of the one that has been idle longest, and only where none is idle it is
+ * in excess.
  */
 struct client {
 	struct client *prev, *next;
 	struct authority *authority;
 	struct peer peer;
 	uint32_t uid;
-	bool foreign;	     /* not the user this Loom serves: everything is refused */
-	bool excess;	     /* one too many: everything is refused */
-	struct run *run;     /* what it runs */
-	struct asker *asker; /* what it waits for */
+	bool foreign;		 /* not the user this Loom serves: everything is refused */
+	bool excess;		 /* one too many: everything is refused */
+	struct run *run;	 /* what it runs */
+	struct asker *asker;	 /* what it waits for */
+	struct deadline silence; /* set while it is idle */
 };
 
 /* A connection at loom.sock, with the api. */

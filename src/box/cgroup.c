@@ -400,6 +400,10 @@ cgroup_values(const struct cgroup *g, const struct cgroup_limits *l, struct cgro
 	if (ret->swap != want.swap)
 		return error_set(err, -EBADMSG, "the swap limit reads %llu instead of %llu",
 				 (unsigned long long)ret->swap, (unsigned long long)want.swap);
+	if (ret->sockets != want.sockets)
+		return error_set(err, -EBADMSG, "the limit of sockets reads %llu instead of %llu",
+				 (unsigned long long)ret->sockets,
+				 (unsigned long long)want.sockets);
 	if (ret->cpu_quota != want.cpu_quota || ret->cpu_period != want.cpu_period)
 		return error_set(
 			err, -EBADMSG, "the cpu limit reads %llu/%llu instead of %llu/%llu",

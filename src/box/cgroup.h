@@ -41,6 +41,7 @@ struct cgroup_limits {
 /* Read from the files, after the fact. */
 struct cgroup_values {
 	uint64_t memory, swap; /* bytes; swap: of both together on v1, of swap alone on v2 */
+	uint64_t sockets;      /* bytes; v1 only, where they are not in `memory` */
 	uint64_t cpu_quota, cpu_period; /* microseconds */
 	uint64_t pids;
 	uint8_t version;      /* 1 or 2 */

@@ -15,6 +15,7 @@
 #include "box/cgroup.h"
 #include "box/procfs.h"
 
+#define SOCKETS_PART 4 /* of the memory limit, on top of it, for sockets */
 #define PIDS_OF_OURS 2 /* the keeper and the sandbox's init */
 
 static int
@@ -59,6 +60,10 @@ v1_limit(const struct cgroup *g, const struct cgroup_limits *l, struct error *er
 {
 	int r = v1_memory(g, l->memory, err);
 
+	/* This version keeps the memory of sockets in a counter of its own. */
+	if (r == 0)
+		r = write_number(dir_of(g, CGROUP_MEMORY), "memory.kmem.tcp.limit_in_bytes",
+				 l->memory / SOCKETS_PART, err);
 	/* Once: without swap where it is not counted, and as a second string where it is. */
 	if (r == 0 && g->limits.memory == 0)
 		r = cgroup_write(dir_of(g, CGROUP_MEMORY), "memory.swappiness", "0", err);
@@ -73,7 +78,7 @@ v1_limit(const struct cgroup *g, const struct cgroup_limits *l, struct error *er
 	return r;
 }
 
-enum { LIMIT, SWAP_LIMIT, SWAPPINESS, QUOTA, PERIOD, PIDS };
+enum { LIMIT, SWAP_LIMIT, SWAPPINESS, SOCKETS, QUOTA, PERIOD, PIDS };
 
 static int
 v1_values(char (*texts)[CGROUP_TEXT_MAX], struct cgroup_values *ret, struct error *err)
@@ -90,6 +95,9 @@ v1_values(char (*texts)[CGROUP_TEXT_MAX], struct cgroup_values *ret, struct erro
 		r = error_set(err, -EBADMSG, "memory.swappiness reads %llu instead of 0",
 			      (unsigned long long)swappiness);
 	if (r == 0)
+		r = cgroup_number(texts[SOCKETS], "memory.kmem.tcp.limit_in_bytes", &ret->sockets,
+				  err);
+	if (r == 0)
 		r = cgroup_number(texts[QUOTA], "cpu.cfs_quota_us", &ret->cpu_quota, err);
 	if (r == 0)
 		r = cgroup_number(texts[PERIOD], "cpu.cfs_period_us", &ret->cpu_period, err);
@@ -103,6 +111,7 @@ v1_expect(const struct cgroup *g, const struct cgroup_limits *l, struct cgroup_v
 {
 	ret->memory = page_down(l->memory);
 	ret->swap = g->in->swap_counted ? page_down(l->memory) : 0;
+	ret->sockets = page_down(l->memory / SOCKETS_PART);
 	ret->cpu_quota = (uint64_t)l->cpu_milli * CGROUP_PERIOD_US / 1000;
 	ret->cpu_period = CGROUP_PERIOD_US;
 	ret->pids = (uint64_t)l->pids + PIDS_OF_OURS;
@@ -164,6 +173,7 @@ const struct cgroup_ops cgroup_v1 = {
 			[LIMIT] = {CGROUP_MEMORY, "memory.limit_in_bytes", false},
 			[SWAP_LIMIT] = {CGROUP_MEMORY, "memory.memsw.limit_in_bytes", true},
 			[SWAPPINESS] = {CGROUP_MEMORY, "memory.swappiness", false},
+			[SOCKETS] = {CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", false},
 			[QUOTA] = {CGROUP_CPU, "cpu.cfs_quota_us", false},
 			[PERIOD] = {CGROUP_CPU, "cpu.cfs_period_us", false},
 			[PIDS] = {CGROUP_PIDS, "pids.max", false},

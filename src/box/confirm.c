@@ -202,7 +202,7 @@ confirm_limits(const char *limits, const struct plan *plan, struct failure *f)
 		const char *name;
 		unsigned long long most;
 	} want[] = {
-		{"Max core file size", 0},
+		{"Max core file size", PLAN_CORE},
 		{"Max open files", plan->open_files},
 		{"Max locked memory", PLAN_LOCKED_MAX},
 		{"Max msgqueue size", PLAN_QUEUES_MAX},
@@ -246,7 +246,7 @@ session_mounts(const struct plan *p, struct wanted out[SESSION_MOUNTS_MAX])
 	} else if (p->mode == WORKSPACE_DIRECT) {
 		out[n++] = (struct wanted){at, NULL, "rw,nosuid,nodev", true};
 	} else {
-		out[n++] = (struct wanted){at, NULL, "ro,nosuid,nodev", false};
+		out[n++] = (struct wanted){at, "overlay", "ro,nosuid,nodev", false};
 	}
 	return n;
 }
@@ -427,9 +427,7 @@ confirm(const struct confirm_in *in, struct sandbox_facts *ret_facts, struct fai
 	struct sandbox_facts facts = {.landlock_abi = in->park->base->landlock_abi,
 				      .host_id = in->park->spawn.host_id,
 				      .filters = in->park->base->box_filters + 1};
-	const struct filter *filter =
-		&in->park->base->filters[(in->plan->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE
-									      : FILTER_PLAIN];
+	const struct filter *filter = &in->park->base->filters[plan_filter(in->plan)];
 	struct error err = {0};
 	CLEANUP(fd_closep) int proc = procfs_open(in->command, &err);
 

@@ -61,6 +61,7 @@ enum test_kind {
 		      */
 	TEST_ONE_OF, /* one of the values */
 	TEST_NOT_OF, /* none of the values */
+	TEST_PAIR,   /* values[0], and the next argument without values[1] is one of the rest */
 };
 
 #define VALUES_MAX 8
@@ -69,6 +70,8 @@ enum condition {
 	COND_NO_SYS,
 	COND_NO_SPACES,
 	COND_FAMILIES,
+	COND_INTERNET,
+	COND_PAIRS,
 	COND_MODE_1,
 	COND_MODE_2,
 	COND_CREATE_1,
@@ -88,6 +91,12 @@ static const struct {
 } filter_conditions[COND_COUNT] = {
 	[COND_NO_SPACES] = {TEST_CLEAR, 0, 1, {NEW_SPACES}},
 	[COND_FAMILIES] = {TEST_ONE_OF, 0, 3, {AF_UNIX, AF_INET, AF_INET6}},
+	[COND_INTERNET] = {TEST_ONE_OF, 0, 2, {AF_INET, AF_INET6}},
+	/* Not datagrams: those can be sent to a name from a connected pair as well. */
+	[COND_PAIRS] = {TEST_PAIR,
+			0,
+			4,
+			{AF_UNIX, SOCK_NONBLOCK | SOCK_CLOEXEC, SOCK_STREAM, SOCK_SEQPACKET}},
 	[COND_MODE_1] = {TEST_CLEAR, 1, 1, {SET_ID}},
 	[COND_MODE_2] = {TEST_CLEAR, 2, 1, {SET_ID}},
 	[COND_CREATE_1] = {TEST_CREATE, 1, 2, {O_CREAT | TMPFILE_BIT, SET_ID}},
@@ -202,6 +211,13 @@ emit_condition(struct assembly *a, enum condition c)
 		for (uint32_t i = 0; i < n; i++)
 			(void)emit(a, JUMP(BPF_JEQ, v[i], n - i - 1, i + 1 < n ? 0 : 1));
 		break;
+	case TEST_PAIR:
+		(void)emit(a, JUMP(BPF_JEQ, v[0], 0, 2 + n - 2));
+		(void)emit(a, LOAD(ARG(arg + 1)));
+		(void)emit(a, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~v[1]));
+		for (uint32_t i = 2; i < n; i++)
+			(void)emit(a, JUMP(BPF_JEQ, v[i], n - i, 0));
+		break;
 	case TEST_NONE:
 		break;
 	}
@@ -210,7 +226,7 @@ emit_condition(struct assembly *a, enum condition c)
 }
 
 static void
-make_ranges(struct assembly *a, enum filter_kind kind)
+make_ranges(struct assembly *a, unsigned flags)
 {
 	enum condition of[FILTER_LAST + 1];
 
@@ -219,8 +235,12 @@ make_ranges(struct assembly *a, enum filter_kind kind)
 #define CALL(name, condition) of[__NR_##name] = COND_##condition;
 #include "box/filter.def"
 #undef CALL
-	if (kind == FILTER_PTRACE)
+	if ((flags & FILTER_PTRACE) != 0)
 		of[__NR_ptrace] = COND_ALWAYS;
+	if ((flags & FILTER_NO_UNIX) != 0) {
+		of[__NR_socket] = COND_INTERNET;
+		of[__NR_socketpair] = COND_PAIRS;
+	}
 	for (uint32_t i = 0; i <= FILTER_LAST; i++)
 		if (i == 0 || of[i] != of[i - 1])
 			a->ranges[a->n_ranges++] = (struct range){i, of[i]};
@@ -229,13 +249,13 @@ make_ranges(struct assembly *a, enum filter_kind kind)
 }
 
 int
-filter_build(enum filter_kind kind, struct filter *ret, struct error *err)
+filter_build(unsigned flags, struct filter *ret, struct error *err)
 {
 	struct assembly a = {.out = ret};
 	uint32_t starts[COND_COUNT] = {0};
 
 	ret->len = 0;
-	make_ranges(&a, kind);
+	make_ranges(&a, flags);
 	(void)emit(&a, LOAD(offsetof(struct seccomp_data, arch)));
 	(void)emit(&a, JUMP(BPF_JEQ, FILTER_ARCH, 1, 0));
 	(void)emit(&a, KILL);

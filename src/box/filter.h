@@ -16,7 +16,16 @@
 #define FILTER_INSNS_MAX 1024
 #define FILTER_LAST 462 /* mseal, of Linux 6.10: the last number this table knows */
 
-enum filter_kind { FILTER_PLAIN, FILTER_PTRACE, FILTER_KINDS };
+/* What makes one filter differ from another; FILTER_KINDS of them. */
+enum filter_flag {
+	FILTER_PTRACE = 1 << 0, /* debug: ptrace */
+	/*
+	 * No AF_UNIX but for connected pairs: in a directory of the host's a socket can be
+	 * somebody's service, and a network namespace does not keep it away.
+	 */
+	FILTER_NO_UNIX = 1 << 1,
+	FILTER_KINDS = 1 << 2,
+};
 
 struct filter {
 	uint16_t len;	    /* instructions */
@@ -24,8 +33,8 @@ struct filter {
 	struct sock_filter insns[FILTER_INSNS_MAX];
 };
 
-/* -E2BIG: the table has outgrown FILTER_INSNS_MAX. */
-int filter_build(enum filter_kind kind, struct filter *ret, struct error *err) MUST_CHECK;
+/* FLAGS: enum filter_flag. -E2BIG: the table has outgrown FILTER_INSNS_MAX. */
+int filter_build(unsigned flags, struct filter *ret, struct error *err) MUST_CHECK;
 /* For the calling process and all it will be; needs no_new_privs. 0 or a negative errno value. */
 int filter_install(const struct filter *f) MUST_CHECK;
 

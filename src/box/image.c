@@ -39,8 +39,12 @@ image_enter(struct error *err)
 	if (self < 0 || fstat(self, &st) != 0)
 		return error_sys(err, -errno, "open our own image");
 	seals = fcntl(self, F_GET_SEALS);
-	if (seals >= 0 && (seals & SEALS) == SEALS)
+	if (seals >= 0 && (seals & SEALS) == SEALS) {
+		/* It runs; nobody needs to run or read it again, by whatever road ("#!/proc/self/exe"). */
+		if (fchmod(self, 0) != 0)
+			return error_sys(err, -errno, "close our own image");
 		return 0;
+	}
 	copy = memfd_executable();
 	if (copy < 0)
 		return error_sys(err, -errno, "make a memfd");

@@ -1,6 +1,6 @@
 /*
  * The running program as a sealed memfd: what /proc/N/exe leads to for the box, its keepers and
- * every init is then no file of anyone's, and cannot be written.
+ * every init is then no file of anyone's, and can be neither written nor read nor executed.
  */
 #ifndef LOOM_BOX_IMAGE_H
 #define LOOM_BOX_IMAGE_H

@@ -45,6 +45,7 @@
 
 #define TMPFS_FLAGS (MS_NOSUID | MS_NODEV)
 #define COMMAND_STACK (64 * 1024)
+#define TERMINALS_MAX "64" /* of the machine's few thousand */
 
 struct init {
 	const struct init_start *start;
@@ -155,7 +156,7 @@ make_root(struct init *in)
 		return failure_sys(&in->failure, R_RUNTIME_UNAVAILABLE, "proc", -errno,
 				   "mount a procfs (in a container: is its /proc masked?)");
 	if (mount("devpts", ROOT_DIR "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-		  "newinstance,ptmxmode=0666,mode=0600") != 0)
+		  "newinstance,ptmxmode=0666,mode=0600,max=" TERMINALS_MAX) != 0)
 		return FAIL(in, "devpts", "mount a devpts");
 	in->tmp_bytes = in->park->spawn.tmp_bytes;
 	in->shm_bytes = in->park->spawn.shm_bytes;
@@ -255,25 +256,32 @@ make_place(struct init *in, const char *at)
 
 /*
  * A layer has to be attached somewhere in our namespace while the overlay is mounted on it, and
- * then need not be any more. /dev/shm is a place that no workspace lies at or beneath.
+ * then need not be any more. /dev/shm is a place that no workspace lies at or beneath. Without
+ * LAYERS (-1) it is read-only, over nothing: sockets and FIFOs of the host are then no more than
+ * names.
  */
 static int
 mount_overlay(struct init *in, const char *at, int lower, int layers)
 {
-	static const char place[] = "/dev/shm";
+	static const char place[] = "/dev/shm", empty[] = "/run";
+	unsigned long flags = MS_NOSUID | MS_NODEV | (layers < 0 ? MS_RDONLY : 0u);
 	char options[192];
 	struct error err = {0};
 
-	if (mounts_place(layers, AT_FDCWD, place, &err) < 0 ||
+	if ((layers >= 0 && mounts_place(layers, AT_FDCWD, place, &err) < 0) ||
 	    mounts_place(lower, AT_FDCWD, place, &err) < 0)
 		return failure_error(&in->failure, R_CAPABILITY_UNAVAILABLE, "workspace", &err);
-	(void)snprintf(options, sizeof(options),
-		       "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,"
-		       "workdir=/proc/self/fd/%d/work,userxattr,index=off,volatile",
-		       lower, layers, layers);
-	if (mount("overlay", at, "overlay", MS_NOSUID | MS_NODEV, options) != 0)
+	if (layers >= 0)
+		(void)snprintf(options, sizeof(options),
+			       "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,"
+			       "workdir=/proc/self/fd/%d/work,userxattr,index=off,volatile",
+			       lower, layers, layers);
+	else
+		(void)snprintf(options, sizeof(options), "lowerdir=/proc/self/fd/%d:%s,userxattr",
+			       lower, empty);
+	if (mount("overlay", at, "overlay", flags, options) != 0)
 		return FAIL(in, "overlay", "mount the overlay at %s", at);
-	if (umount2(place, MNT_DETACH) != 0 || umount2(place, MNT_DETACH) != 0)
+	if (umount2(place, MNT_DETACH) != 0 || (layers >= 0 && umount2(place, MNT_DETACH) != 0))
 		return FAIL(in, "workspace", "take the layers away");
 	return 0;
 }
@@ -298,7 +306,7 @@ mount_workspace(struct init *in, int workspace, int layers)
 		return FAIL(in, "workspace", "take the prepared workspace away");
 	if (make_place(in, at) < 0)
 		return in->failure.code;
-	if (p->mode == WORKSPACE_OVERLAY)
+	if (p->mode != WORKSPACE_DIRECT)
 		return mount_overlay(in, at, workspace, layers);
 	if (mounts_place(workspace, AT_FDCWD, at, &err) < 0)
 		return failure_error(&in->failure, R_CAPABILITY_UNAVAILABLE, "workspace", &err);
@@ -363,8 +371,7 @@ give_up(struct init *in)
 				   "enter the Landlock domain");
 	if (syscall(__NR_capset, &head, none) != 0)
 		return FAIL(in, "capabilities", "drop all capabilities");
-	r = filter_install(&in->park->base->filters[(p->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE
-										  : FILTER_PLAIN]);
+	r = filter_install(&in->park->base->filters[plan_filter(p)]);
 	if (r < 0)
 		return failure_sys(&in->failure, R_CAPABILITY_UNAVAILABLE, "seccomp", r,
 				   "install the filter");

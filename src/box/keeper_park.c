@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,6 +118,22 @@ make_channels(struct keeper *k, struct init_start *start)
 	return 0;
 }
 
+/*
+ * A user namespace belongs to who makes it, and what is used in it of the kernel's quotas per user
+ * (inotify, pending signals, locked memory, namespaces) counts against him. So it is made as the
+ * session's own user; capabilities stay with us. A change of ids unties us from our parent.
+ */
+static int
+act_as(struct keeper *k, uid_t uid)
+{
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) != 0 ||
+	    syscall(__NR_setresuid, -1, uid, -1) != 0)
+		return KEEPER_FAIL(k, "ids", "act as another user");
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != k->park->parent)
+		_exit(1);
+	return 0;
+}
+
 static int
 clone_init(struct keeper *k, const struct init_start *start)
 {
@@ -127,8 +144,11 @@ clone_init(struct keeper *k, const struct init_start *start)
 		.exit_signal = SIGCHLD,
 		.cgroup = group >= 0 ? (unsigned)group : 0u,
 	};
-	long pid = syscall(__NR_clone3, &args, sizeof(args));
+	long pid;
 
+	if (act_as(k, k->park->spawn.host_id) < 0)
+		return k->failure.code;
+	pid = syscall(__NR_clone3, &args, sizeof(args));
 	if (pid == 0) {
 		int keep[] = {start->control, start->gate, start->in, start->out, start->err};
 
@@ -143,7 +163,7 @@ clone_init(struct keeper *k, const struct init_start *start)
 								     : R_CAPABILITY_UNAVAILABLE,
 				   "namespaces", -errno, "make the session's namespaces");
 	k->init = (pid_t)pid;
-	return 0;
+	return act_as(k, 0);
 }
 
 static int

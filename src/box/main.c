@@ -94,8 +94,8 @@ make_filters(struct box *b, struct error *err)
 	b->filters = calloc(FILTER_KINDS, sizeof(*b->filters));
 	if (b->filters == NULL)
 		return error_set(err, -ENOMEM, "no memory for filters");
-	for (int i = 0; i < FILTER_KINDS && r == 0; i++)
-		r = filter_build((enum filter_kind)i, &b->filters[i], err);
+	for (unsigned i = 0; i < FILTER_KINDS && r == 0; i++)
+		r = filter_build(i, &b->filters[i], err);
 	return r;
 }
 

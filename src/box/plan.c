@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "box/filter.h"
 
 /* What every command finds, whatever its profile says (contracts: "Inside the sandbox"). */
 static const char *const plan_base_env[] = {
@@ -201,4 +202,11 @@ plan_env(const struct plan *p)
 	const char *cwd = plan_cwd(p);
 
 	return cwd + strlen(cwd) + 1;
+}
+
+unsigned
+plan_filter(const struct plan *p)
+{
+	return ((p->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE : 0u) |
+	       (p->mode == WORKSPACE_DIRECT ? FILTER_NO_UNIX : 0u);
 }

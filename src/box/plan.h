@@ -22,6 +22,9 @@
 #define PLAN_VERSION 1
 #define PLAN_STRINGS_MAX 32768
 #define PLAN_ENV_MAX (PROFILE_ENV_MAX + 8)
+/* RLIMIT_CORE: less than any file needs, and unlike 0 it also stops a core_pattern that is a pipe.
+ */
+#define PLAN_CORE 1u
 #define PLAN_INSIDE_ID 1000u	    /* uid and gid of everything in a sandbox */
 #define PLAN_LOCKED_MAX (64u << 10) /* bytes: RLIMIT_MEMLOCK */
 #define PLAN_QUEUES_MAX (64u << 10) /* bytes: RLIMIT_MSGQUEUE */
@@ -75,6 +78,8 @@ int plan_derive(const struct operation *op, const struct profile *profile,
 bool plan_valid(const struct plan *p, size_t len);
 const char *plan_workspace_at(const struct plan *p);
 const char *plan_cwd(const struct plan *p);
+/* Which filter: enum filter_flag. */
+unsigned plan_filter(const struct plan *p);
 /* The I-th of the environment's strings; they lie one after the other from the first. */
 const char *plan_env(const struct plan *p);
 

@@ -27,7 +27,10 @@
 #include "box/mounts.h"
 #include "box/procfs.h"
 #include "box/rootfiles.h"
+#include "box/source.h"
 
+#define STAGE_LOWER "/lower" /* for a moment */
+#define STAGE_EMPTY "/empty"
 #define MOUNTINFO_MAX (64 * 1024)
 
 /* Directories of the host that are there, read-only; where one is a link (merged /usr), the link.
@@ -213,7 +216,9 @@ sources_open(const struct root_shape *shape, struct sources *s, struct error *er
 		CLEANUP(fd_closep)
 		int at = mounts_open_plain(s->host, shape->mounts[i].host + 1, err);
 
-		r = at < 0 ? at : clone_read_only(at, "", &s->mounts[i], err);
+		r = at < 0 ? at : source_judge(at, shape->mounts[i].host, err);
+		if (r == 0)
+			r = clone_read_only(at, "", &s->mounts[i], err);
 	}
 	return r;
 }
@@ -250,6 +255,27 @@ place_system(int root, const struct sources *s, struct error *err)
 	return 0;
 }
 
+/*
+ * A directory of the profile's, as an overlay over nothing: sockets and FIFOs in it are then names
+ * that lead to nobody, which a plain read-only mount does not achieve.
+ */
+static int
+place_mount(int source, const char *at, struct error *err)
+{
+	char path[sizeof(ROOT_DIR) + PROFILE_PATH_MAX];
+	int r = mounts_place(source, AT_FDCWD, STAGE_LOWER, err);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), ROOT_DIR "%s", at);
+	if (mount("overlay", path, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV,
+		  "lowerdir=" STAGE_LOWER ":" STAGE_EMPTY) != 0)
+		return error_sys(err, -errno, "mount what is to be shown at %s", at);
+	if (umount2(STAGE_LOWER, MNT_DETACH) != 0)
+		return error_sys(err, -errno, "leave what is shown at %s", at);
+	return 0;
+}
+
 static int
 fill_root(int root, const struct root_shape *shape, const struct sources *s, struct error *err)
 {
@@ -268,7 +294,7 @@ fill_root(int root, const struct root_shape *shape, const struct sources *s, str
 	if (r == 0)
 		r = make_dev(root, err);
 	for (uint32_t i = 0; i < shape->n_mounts && r == 0; i++)
-		r = mounts_place(s->mounts[i], root, shape->mounts[i].at + 1, err);
+		r = place_mount(s->mounts[i], shape->mounts[i].at, err);
 	return r;
 }
 
@@ -305,7 +331,9 @@ build(const struct root_shape *shape, struct error *err)
 	if (r == 0)
 		r = mounts_tmpfs(AT_FDCWD, "/", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, "mode=0755",
 				 &stage, err);
-	if (r == 0 && (mkdirat(stage, "proc", 0555) != 0 || mkdirat(stage, "root", 0755) != 0))
+	if (r == 0 && (mkdirat(stage, "proc", 0555) != 0 || mkdirat(stage, "root", 0755) != 0 ||
+		       mkdirat(stage, &STAGE_LOWER[1], 0755) != 0 ||
+		       mkdirat(stage, &STAGE_EMPTY[1], 0755) != 0))
 		r = error_sys(err, -errno, "make the stage");
 	if (r == 0)
 		r = enter_stage(stage, err);

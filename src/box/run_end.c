@@ -28,10 +28,10 @@ run_facts_json(const struct sandbox_facts *f)
 	hex_encode(f->landlock_digest, 32, landlock);
 	hex_encode(f->mounts_digest, 32, mounts);
 	hex_encode(f->plan_digest, 32, plan);
-	return json_pack("{s:{s:i,s:I,s:I,s:I,s:I,s:I,s:b},s:{s:i,s:s},s:I,s:{s:i,s:s},s:{s:i,s:s},"
+	return json_pack("{s:{s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:b},s:{s:i,s:s},s:I,s:{s:i,s:s},s:{s:i,s:s},"
 			 "s:s}",
 			 "cgroup", "version", (int)c->version, "memory", (json_int_t)c->memory,
-			 "swap", (json_int_t)c->swap, "cpuQuota", (json_int_t)c->cpu_quota,
+			 "swap", (json_int_t)c->swap, "sockets", (json_int_t)c->sockets, "cpuQuota", (json_int_t)c->cpu_quota,
 			 "cpuPeriod", (json_int_t)c->cpu_period, "pids", (json_int_t)c->pids,
 			 "swapCounted", (int)c->swap_counted, "filter", "count", (int)f->filters,
 			 "digest", filter, "hostId", (json_int_t)f->host_id, "landlock", "abi",

@@ -1,13 +1,18 @@
 /*
- * loom daemon stop: returns when the daemon has really gone, that is when its end of the connection
- * is closed and nobody answers at the socket. None running is what was wanted, status 0.
+ * loom daemon stop: returns when the daemon has really gone: nobody answers at the socket, and the
+ * lock that loomd holds to its end is free, which is after the ledger's last write. None running is
+ * what was wanted, status 0.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cli/daemon.h"
+#include "cli/place.h"
 #include "cli/query.h"
 #include "cli/say.h"
 #include "cli/show.h"
@@ -21,9 +26,21 @@ ignore(void *arg, const void *part, size_t len, struct error *err)
 	return 0;
 }
 
+/* loomd holds the lock of its run directory. No directory or no lock: nobody holds it. */
+static bool
+lock_is_free(const char *run)
+{
+	CLEANUP(fd_closep) int dir = open(run, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(fd_closep) int lock = openat(dir, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return lock < 0 || flock(lock, LOCK_SH | LOCK_NB) == 0;
+}
+
 static bool
 await_gone(void)
 {
+	struct place place;
+	bool placed = place_here(&place, NULL) == 0;
 	const struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
 	uint64_t until = clock_boot_ms() + GONE_WITHIN_MS;
 
@@ -31,7 +48,8 @@ await_gone(void)
 		struct channel channel = {.fd = -1};
 		struct error err = {0};
 
-		if (daemon_connect(false, &channel, &err) == -ENOENT)
+		if (daemon_connect(false, &channel, &err) == -ENOENT &&
+		    (!placed || lock_is_free(place.run)))
 			return true;
 		channel_close(&channel);
 		nanosleep(&pause, NULL);

@@ -1,9 +1,9 @@
 /*
  * What signals and messages mean during a run: a pure state machine.
  *
- *   the first SIGINT goes to the command; a second one ends the sandbox, status 130
+ *   the first SIGINT goes to the command, as soon as it has started; a second one ends the sandbox,
+ *   status 130
  *   SIGTERM, SIGHUP, SIGQUIT end the sandbox, status 128 + n
- *   before the command has started, every one of them ends the run
  *   while it is ending, the same again makes us leave without waiting
  *
  * With a terminal of its own (--tty) the command gets 0x03 through it and no SIGINT comes from the
@@ -15,14 +15,14 @@
 enum run_state {
 	RUN_ASKED, /* sent, nothing started */
 	RUN_STARTED,
-	RUN_INTERRUPTED, /* the command has been sent SIGINT */
+	RUN_INTERRUPTED, /* the command has been sent SIGINT, or gets it when it starts */
 	RUN_ENDING,	 /* the sandbox is being ended; waiting for the daemon's last word */
 	RUN_OVER,
 };
 
 enum run_action {
 	ACTION_NONE,
-	ACTION_FORWARD, /* send the command SIGINT */
+	ACTION_FORWARD, /* send the command SIGINT; the daemon holds it until the start */
 	ACTION_END,	/* say that we are leaving, and wait */
 	ACTION_LEAVE,	/* leave now with `status` */
 };

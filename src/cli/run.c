@@ -297,17 +297,20 @@ on_doc(struct run *r)
 
 /*
  * Did the daemon close the connection without having read what we sent? The kernel then resets it,
- * and asking again is right: nothing can have started.
+ * and asking again is right: nothing can have started. An answer that lies there says that it was
+ * read, and that something later was not.
  */
 static bool
 was_unread(const struct run *r, short events)
 {
 	int code = 0;
 	socklen_t len = sizeof(code);
+	char byte;
 
-	return (events & POLLERR) != 0 && r->interrupt.state == RUN_ASKED &&
+	return (events & POLLERR) != 0 && r->op[0] == '\0' && r->interrupt.status == 0 &&
 	       getsockopt(r->channel.fd, SOL_SOCKET, SO_ERROR, &code, &len) == 0 &&
-	       code == ECONNRESET;
+	       code == ECONNRESET &&
+	       recv(r->channel.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC) <= 0;
 }
 
 static void
@@ -357,11 +360,20 @@ send_winsize(struct run *r)
 		return;
 }
 
+/* A daemon that is gone is seen by the next receive. */
+static void
+send_interrupt(struct run *r)
+{
+	struct error err = {0};
+
+	if (CHANNEL_SEND(&r->channel, signal, &err, .signo = SIGINT) < 0)
+		return;
+}
+
 static void
 on_signal(struct run *r)
 {
 	struct signalfd_siginfo info;
-	struct error err = {0};
 
 	if (read(r->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
@@ -375,8 +387,7 @@ on_signal(struct run *r)
 	case ACTION_FORWARD:
 		if (isatty(STDERR_FILENO))
 			say("interrupt sent to the command; once more ends the sandbox");
-		if (CHANNEL_SEND(&r->channel, signal, &err, .signo = SIGINT) < 0)
-			return;
+		send_interrupt(r);
 		break;
 	case ACTION_END:
 		/* Our side of the connection ends, so the daemon ends the sandbox and says so. */
@@ -460,6 +471,9 @@ run_ask(struct run *r, struct error *err)
 		if (code == 0)
 			code = request_send(&r->request, &r->channel, err);
 	}
+	/* What was sent to the daemon that left unread is lost. */
+	if (code == 0 && r->interrupt.state == RUN_INTERRUPTED)
+		send_interrupt(r);
 	return code;
 }
 
@@ -479,8 +493,10 @@ run_attempts(struct run *r)
 			return;
 		r->over = false;
 	}
-	error_set(&err, -EPIPE, "the daemon goes away before it answers");
-	run_failed(r, "internal", &err);
+	error_set(&err, -EBUSY,
+		  "the daemon has no place for another client, or goes away before it "
+		  "answers; try again");
+	run_failed(r, "busy", &err);
 }
 
 int

@@ -78,9 +78,13 @@ drop_capabilities(uint64_t keep, struct error *err)
 static int
 set_limits(uint64_t open_files, struct error *err)
 {
-	const struct rlimit none = {0, 0};
-	struct rlimit files;
-	if (setrlimit(RLIMIT_CORE, &none) < 0)
+	/* A byte is less than any core file needs; a limit of 0 would not stop a core_pattern that is a
+	 * pipe, and this one does. Sandboxes inherit it. */
+	struct rlimit core, files;
+	if (getrlimit(RLIMIT_CORE, &core) < 0)
+		return error_sys(err, -errno, "RLIMIT_CORE");
+	core.rlim_cur = core.rlim_max = core.rlim_max > 1 ? 1 : core.rlim_max;
+	if (setrlimit(RLIMIT_CORE, &core) < 0)
 		return error_sys(err, -errno, "RLIMIT_CORE");
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return error_sys(err, -errno, "RLIMIT_NOFILE");

@@ -558,7 +558,7 @@ journal_look(const struct journal *j, struct error *err)
 }
 
 int
-journal_write(struct journal *j, const void *data, size_t len, struct error *err)
+journal_put(struct journal *j, const void *data, size_t len, struct error *err)
 {
 	struct error why = {0};
 	int r;
@@ -571,8 +571,21 @@ journal_write(struct journal *j, const void *data, size_t len, struct error *err
 	/* After the record that tells of what is lost here, so that it is never lost untold. */
 	if (r == 0 && j->dirty_end > j->tail + len)
 		r = fill_zeros(j->fd, j->tail + len, j->dirty_end, &why);
+	if (r < 0)
+		return journal_fail(j, &why, err);
+	/* A head start, no more: what goes wrong with it the sync will say. */
+	(void)sync_file_range(j->fd, (off_t)j->tail, (off_t)len, SYNC_FILE_RANGE_WRITE);
+	return 0;
+}
+
+int
+journal_sync(struct journal *j, size_t len, struct error *err)
+{
+	struct error why = {0};
+	int r = 0;
+
 	/* A sync that failed may have dropped the pages: asking again proves nothing. */
-	if (r == 0 && fdatasync(j->fd) != 0)
+	if (fdatasync(j->fd) != 0)
 		r = error_sys(&why, -errno, "sync the journal");
 	if (r == 0 && fstat(j->fd, &j->seen) != 0)
 		r = error_sys(&why, -errno, "look at the journal");

@@ -77,8 +77,13 @@ int journal_room(struct journal *j, size_t len, enum journal_class class,
 		 struct error *err) MUST_CHECK;
 /* Does LEN more fit after USED bytes that are already meant for the tail? */
 bool journal_fits(const struct journal *j, size_t used, size_t len);
-/* Write LEN bytes at the tail and sync. Failure is final. */
-int journal_write(struct journal *j, const void *data, size_t len, struct error *err) MUST_CHECK;
+/*
+ * Write LEN bytes at the tail and start them on their way to the disk; then, when the caller has done
+ * what can be done meanwhile, wait until they are there. Only then the tail moves. Failures of
+ * either are final.
+ */
+int journal_put(struct journal *j, const void *data, size_t len, struct error *err) MUST_CHECK;
+int journal_sync(struct journal *j, size_t len, struct error *err) MUST_CHECK;
 /* In quiet moments: make what is missing of spare and reserve. -ENOSPC is no failure of it. */
 int journal_prepare(struct journal *j, struct error *err) MUST_CHECK;
 

@@ -1,7 +1,8 @@
 /*
  * Opening and closing, the keys, and what is read. The signing key lies beside the log; it is made
- * once, under another name until it is on disk, and is never replaced: with another key this would
- * be another ledger.
+ * once and is never replaced: with another key this would be another ledger. It gets its name when
+ * the head of the empty log is signed and on disk, so that from then on a key without a checkpoint
+ * is one whose checkpoint was taken away, and never looks like a beginning.
  */
 #include "ledger/ledger.h"
 
@@ -21,9 +22,10 @@
 #define KEY_NAME "key"
 #define KEY_NEW_NAME "key.new"
 #define VKEY_NAME "vkey"
+#define PLACE "../ledger" /* the name of the directory, seen from within */
 
 static int
-key_make(int dirfd, struct error *err)
+key_make(int dirfd, struct signer **ret, struct error *err)
 {
 	CLEANUP(secret_wipe) struct secret key = {0};
 	CLEANUP(fd_closep) int fd = -1;
@@ -44,6 +46,12 @@ key_make(int dirfd, struct error *err)
 		return r;
 	if (fsync(fd) != 0)
 		return error_sys(err, -errno, "sync the ledger's key");
+	return signer_new(key.data, ret, err);
+}
+
+static int
+key_name(int dirfd, struct error *err)
+{
 	if (renameat2(dirfd, KEY_NEW_NAME, dirfd, KEY_NAME, RENAME_NOREPLACE) != 0)
 		return error_sys(err, -errno, "name the ledger's key");
 	if (fsync(dirfd) != 0)
@@ -99,20 +107,35 @@ vkey_publish(struct ledger *l, struct error *err)
 	return fd_replace_file_at(l->dirfd, VKEY_NAME, want.data, want.len, 0600, err);
 }
 
+/* A ledger that begins: nothing of an older one may lie here. */
 static int
-keys_open(struct ledger *l, struct error *err)
+keys_make(struct ledger *l, struct error *err)
 {
+	static const char *const remains[] = {"journal", "tile", "blob"};
 	struct stat st;
 	int r;
 
-	r = key_load(l->dirfd, &l->signer, err);
-	if (r == -ENOENT) {
-		if (fstatat(l->dirfd, "journal", &st, AT_SYMLINK_NOFOLLOW) == 0)
-			return error_set(err, -ENOKEY, "there is a journal but no key for it");
-		r = key_make(l->dirfd, err);
-		if (r == 0)
-			r = key_load(l->dirfd, &l->signer, err);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(remains); i++)
+		if (fstatat(l->dirfd, remains[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return error_set(err, -ENOKEY, "there is a %s but no key for it",
+					 remains[i]);
+	r = key_make(l->dirfd, &l->signer, err);
+	if (r == 0)
+		r = vkey_publish(l, err);
+	if (r == 0)
+		r = ledger_sign(l, &l->frontier, &l->head, l->signature, err);
+	if (r == 0)
+		r = ledger_note_write(l, &l->head, l->signature, err);
+	return r < 0 ? r : key_name(l->dirfd, err);
+}
+
+static int
+keys_open(struct ledger *l, struct error *err)
+{
+	int r = key_load(l->dirfd, &l->signer, err);
+
+	if (r == -ENOENT)
+		return keys_make(l, err);
 	return r < 0 ? r : vkey_publish(l, err);
 }
 
@@ -139,6 +162,35 @@ parts_init(struct ledger *l, int dirfd, const uint8_t receipt_key[RECEIPT_KEY_LE
 	return r;
 }
 
+/* Whether a directory lies under NAME beneath AT and is the one that FD is open on. */
+static bool
+lies_there(int at, const char *name, int fd)
+{
+	struct stat named, held;
+
+	return fstatat(at, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &held) == 0 &&
+	       named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+}
+
+/* A ledger that lies where loomd puts it is to stay there; one that a test opens may lie anywhere.
+ */
+static void
+place_remember(struct ledger *l)
+{
+	l->placed = lies_there(l->dirfd, PLACE, l->dirfd);
+}
+
+int
+ledger_place_look(const struct ledger *l, struct error *err)
+{
+	if (!lies_there(l->dirfd, "journal", l->journal.dirfd))
+		return error_set(err, -ESTALE, "journal/ was taken away while in use");
+	if (l->placed && !lies_there(l->dirfd, PLACE, l->dirfd))
+		return error_set(err, -ESTALE,
+				 "the ledger's directory was taken away while in use");
+	return 0;
+}
+
 int
 ledger_open(int dirfd, const uint8_t receipt_key[RECEIPT_KEY_LEN],
 	    const struct journal_sizes *sizes, struct ledger **ret, struct error *err)
@@ -149,15 +201,13 @@ ledger_open(int dirfd, const uint8_t receipt_key[RECEIPT_KEY_LEN],
 	if (l == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
 	r = parts_init(l, dirfd, receipt_key, err);
+	place_remember(l);
 	if (r == 0)
 		r = keys_open(l, err);
 	if (r == 0)
 		r = journal_open(&l->journal, dirfd, sizes, err);
 	if (r == 0)
 		r = ledger_recover(l, err);
-	/* From the first moment on there is a head that says what was there. */
-	while (r >= 0 && !l->has_checkpoint)
-		r = ledger_settle(l, err);
 	if (r < 0) {
 		(void)error_prefix(err, "ledger");
 		return r;
@@ -191,15 +241,16 @@ ledger_freep(struct ledger **l)
 }
 
 int
-ledger_sign(struct ledger *l, struct error *err)
+ledger_sign(struct ledger *l, const struct frontier *f, struct tree_head *ret_head,
+	    uint8_t ret_signature[CHECKPOINT_SIGNATURE_LEN], struct error *err)
 {
-	struct tree_head head = {.size = l->frontier.size};
+	struct tree_head head = {.size = f->size};
 	int r;
 
-	frontier_root(&l->frontier, l->sha, head.root);
-	r = signer_sign(l->signer, &head, l->signature, err);
+	frontier_root(f, l->sha, head.root);
+	r = signer_sign(l->signer, &head, ret_signature, err);
 	if (r == 0)
-		l->head = head;
+		*ret_head = head;
 	return r;
 }
 

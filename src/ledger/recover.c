@@ -23,6 +23,7 @@
 #include "ledger/reader.h"
 #include "ledger/record.h"
 #include "ledger/state.h"
+#include "model/examine.h"
 
 #define LEAF_HEX_MAX (2 * SHA256_LEN + 1)
 
@@ -74,13 +75,15 @@ checkpoint_load(struct recovery *rec, struct error *err)
 	buf_init(&note, CHECKPOINT_NOTE_MAX);
 	r = fd_read_file_at(l->dirfd, "checkpoint", &note, &why);
 	if (r == -ENOENT)
-		return 0;
+		return error_set(
+			err, -EBADMSG,
+			"the checkpoint is gone. A ledger has one from its first moment on; "
+			"put it back, or move the whole ledger aside to begin anew");
 	if (r < 0)
 		return error_set(err, r, "%s", why.text);
 	r = checkpoint_read(note.data, note.len, signer_vkey(l->signer), &rec->checkpoint, err);
 	if (r < 0)
 		return r;
-	l->has_checkpoint = true;
 	l->published = rec->checkpoint.size;
 	return 0;
 }
@@ -415,17 +418,9 @@ stage_or_commit(struct ledger *l, const struct ledger_append *a, struct error *e
 static uint32_t
 kind_of(const void *data, size_t len)
 {
-	struct entry e;
-	uint32_t kind = ENTRY_EVENT;
+	struct entry_facts facts;
 
-	if (entry_read(data, len, &e, NULL) < 0)
-		return 0;
-	if (strcmp(e.kind, "intent") == 0)
-		kind = ENTRY_INTENT;
-	else if (strcmp(e.kind, "outcome") == 0)
-		kind = ENTRY_OUTCOME;
-	entry_fini(&e);
-	return kind;
+	return entry_examine(data, len, &facts, NULL) == 0 ? facts.kind : 0;
 }
 
 /* Go through the entries from the journal's end to the checkpoint's, out of the bundles. */
@@ -632,7 +627,7 @@ ledger_recover(struct ledger *l, struct error *err)
 	if (r == 0)
 		r = rec->n_segments == 0 ? start_new(rec, err) : start_again(rec, err);
 	if (r == 0)
-		r = ledger_sign(l, err);
+		r = ledger_sign(l, &l->frontier, &l->head, l->signature, err);
 	reader_fini(&rec->reader);
 	json_decref(rec->lost);
 	free(rec->segments);

@@ -147,7 +147,7 @@ ledger_follow(struct ledger *l, struct error *err)
 bool
 ledger_settled(const struct ledger *l)
 {
-	return l->settle == SETTLE_NONE && l->has_checkpoint && l->published == l->frontier.size &&
+	return l->settle == SETTLE_NONE && l->published == l->frontier.size &&
 	       l->journal.reserve_bytes > 0;
 }
 
@@ -165,7 +165,7 @@ settle_begin(struct ledger *l, struct error *err)
 	r = journal_prepare(&l->journal, err);
 	if (r == 0)
 		r = ledger_follow(l, err);
-	if (r < 0 || (l->has_checkpoint && l->published == l->frontier.size))
+	if (r < 0 || l->published == l->frontier.size)
 		return r;
 	r = tiles_partial(&l->tiles, err);
 	if (r == 0)
@@ -178,22 +178,30 @@ settle_begin(struct ledger *l, struct error *err)
 	return 1;
 }
 
-static int
-settle_publish(struct ledger *l, struct error *err)
+int
+ledger_note_write(struct ledger *l, const struct tree_head *head, const uint8_t *signature,
+		  struct error *err)
 {
 	CLEANUP(buf_fini) struct buf note = {0};
-	uint64_t before = l->published;
 	int r;
 
 	buf_init(&note, CHECKPOINT_NOTE_MAX);
-	checkpoint_note(signer_vkey(l->signer), &l->settle_head, l->settle_signature, &note);
+	checkpoint_note(signer_vkey(l->signer), head, signature, &note);
 	r = buf_check(&note, err);
-	if (r == 0)
-		r = fd_replace_file_at(l->dirfd, CHECKPOINT_NAME, note.data, note.len, 0600, err);
+	return r < 0 ? r
+		     : fd_replace_file_at(l->dirfd, CHECKPOINT_NAME, note.data, note.len, 0600,
+					  err);
+}
+
+static int
+settle_publish(struct ledger *l, struct error *err)
+{
+	uint64_t before = l->published;
+	int r = ledger_note_write(l, &l->settle_head, l->settle_signature, err);
+
 	if (r < 0)
 		return r;
 	l->published = l->settle_head.size;
-	l->has_checkpoint = true;
 	l->settle = SETTLE_NONE;
 	return tiles_prune(&l->tiles, l->published, before, err);
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/json.h"
 #include "ledger/record.h"
 #include "ledger/state.h"
+#include "model/examine.h"
 
 static enum journal_class
 class_of(const struct staged *s)
@@ -21,27 +21,14 @@ class_of(const struct staged *s)
 }
 
 static int
-kind_check(const struct entry *e, uint32_t kind, struct error *err)
-{
-	static const char *const names[] = {
-		[ENTRY_INTENT] = "intent",
-		[ENTRY_OUTCOME] = "outcome",
-		[ENTRY_EVENT] = "event",
-	};
-
-	if (kind < ENTRY_INTENT || kind > ENTRY_EVENT || strcmp(e->kind, names[kind]) != 0)
-		return error_set(err, -EINVAL, "the entry is no entry of kind %u", kind);
-	return 0;
-}
-
-static int
-admit_intent(struct ledger *l, const struct entry *e, const void *mac, struct staged *s,
+admit_intent(struct ledger *l, const struct entry_facts *e, const void *mac, struct staged *s,
 	     struct error *err)
 {
 	if (mac != NULL)
 		return error_set(err, -EINVAL, "an intent with a MAC");
-	if (openset_has_op(&l->open, op_number(e->op)))
-		return error_set(err, -EEXIST, "%s is open already", e->op);
+	if (openset_has_op(&l->open, e->op))
+		return error_set(err, -EEXIST, "op_%016llx is open already",
+				 (unsigned long long)e->op);
 	if (!openset_room(&l->open))
 		return error_set(err, -EBUSY, "%zu intents are open already", l->open.n);
 	memcpy(s->digest, e->digest, sizeof(s->digest));
@@ -50,7 +37,8 @@ admit_intent(struct ledger *l, const struct entry *e, const void *mac, struct st
 
 /* The durable open intent that E may close. */
 static int
-find_closed(struct ledger *l, const struct entry *e, struct open_intent **ret, struct error *err)
+find_closed(struct ledger *l, const struct entry_facts *e, struct open_intent **ret,
+	    struct error *err)
 {
 	struct open_intent *intent = openset_find(&l->open, e->intent);
 
@@ -60,7 +48,7 @@ find_closed(struct ledger *l, const struct entry *e, struct open_intent **ret, s
 	if (intent->closing)
 		return error_set(err, -EEXIST, "intent %llu is ending already",
 				 (unsigned long long)e->intent);
-	if (e->op != NULL && op_number(e->op) != intent->op)
+	if (e->has_op && e->op != intent->op)
 		return error_set(err, -EBADMSG, "intent %llu is of another operation",
 				 (unsigned long long)e->intent);
 	if (e->has_digest && memcmp(e->digest, intent->digest, SHA256_LEN) != 0)
@@ -71,10 +59,9 @@ find_closed(struct ledger *l, const struct entry *e, struct open_intent **ret, s
 }
 
 static int
-admit_outcome(struct ledger *l, const struct entry *e, const void *mac, struct staged *s,
+admit_outcome(struct ledger *l, const struct entry_facts *e, const void *mac, struct staged *s,
 	      struct error *err)
 {
-	CLEANUP(buf_fini) struct buf result = {0};
 	struct open_intent *intent;
 	uint8_t want[SHA256_LEN];
 	int r;
@@ -84,13 +71,8 @@ admit_outcome(struct ledger *l, const struct entry *e, const void *mac, struct s
 	r = find_closed(l, e, &intent, err);
 	if (r < 0)
 		return r;
-	buf_init(&result, ENTRY_MAX);
-	r = json_write_canonical(json_object_get(e->json, "result"), &result, err);
-	if (r == 0)
-		r = buf_check(&result, err);
-	if (r < 0)
-		return r;
-	outcome_mac(l->receipt_key.data, e->intent, e->digest, result.data, result.len, want);
+	/* As it stands in the entry: canonical, and so the bytes the performer made. */
+	outcome_mac(l->receipt_key.data, e->intent, e->digest, e->result.at, e->result.len, want);
 	if (!bytes_equal_ct(want, mac, sizeof(want)))
 		return error_set(err, -EPERM, "the outcome's MAC is no performer's");
 	s->closes = e->intent;
@@ -98,7 +80,7 @@ admit_outcome(struct ledger *l, const struct entry *e, const void *mac, struct s
 }
 
 static int
-admit_event(struct ledger *l, const struct entry *e, const void *mac, struct staged *s,
+admit_event(struct ledger *l, const struct entry_facts *e, const void *mac, struct staged *s,
 	    struct error *err)
 {
 	struct open_intent *intent;
@@ -106,9 +88,9 @@ admit_event(struct ledger *l, const struct entry *e, const void *mac, struct sta
 
 	if (mac != NULL)
 		return error_set(err, -EINVAL, "an event with a MAC");
-	if (strcmp(e->event, "recovered") == 0)
+	if (scan_is(e->event, "recovered"))
 		return error_set(err, -EPERM, "only the ledger records that it recovered");
-	if (strcmp(e->event, "indeterminate") != 0)
+	if (!scan_is(e->event, "indeterminate"))
 		return 0;
 	r = find_closed(l, e, &intent, err);
 	if (r < 0)
@@ -123,7 +105,7 @@ admit_event(struct ledger *l, const struct entry *e, const void *mac, struct sta
 
 /* Read blob I to the end of the stage, and hold it against what the entry says. */
 static int
-stage_blob(struct ledger *l, const struct entry *e, uint32_t i, int fd, struct record *rec,
+stage_blob(struct ledger *l, const struct entry_facts *e, uint32_t i, int fd, struct record *rec,
 	   struct error *err)
 {
 	size_t before = l->stage.len, max = l->stage.max;
@@ -145,7 +127,7 @@ stage_blob(struct ledger *l, const struct entry *e, uint32_t i, int fd, struct r
 
 /* Put the whole record at the end of the stage. */
 static int
-stage_record(struct ledger *l, const struct ledger_append *a, const struct entry *e,
+stage_record(struct ledger *l, const struct ledger_append *a, const struct entry_facts *e,
 	     struct staged *s, bool lost_blobs, struct error *err)
 {
 	static const uint8_t zeros[RECORD_HEADER_MAX];
@@ -154,7 +136,7 @@ stage_record(struct ledger *l, const struct ledger_append *a, const struct entry
 		.kind = s->kind,
 		.index = s->index,
 		.batch = l->frontier.size,
-		.ref = s->kind == ENTRY_INTENT ? op_number(e->op) : s->closes,
+		.ref = s->kind == ENTRY_INTENT ? e->op : s->closes,
 		.entry_len = (uint32_t)a->len,
 		.n_blobs = e->n_blobs,
 	};
@@ -203,33 +185,32 @@ stage_room(struct ledger *l, const struct staged *s, size_t start, struct error 
 }
 
 static int
-stage_one(struct ledger *l, const struct ledger_append *a, const struct entry *e, bool trusted,
-	  bool lost_blobs, struct error *err)
+stage_one(struct ledger *l, const struct ledger_append *a, const struct entry_facts *e,
+	  bool trusted, bool lost_blobs, struct error *err)
 {
-	static int (*const admit[])(struct ledger * l, const struct entry *e, const void *mac,
+	static int (*const admit[])(struct ledger * l, const struct entry_facts *e, const void *mac,
 				    struct staged *s, struct error *err) = {
 		[ENTRY_INTENT] = admit_intent,
 		[ENTRY_OUTCOME] = admit_outcome,
 		[ENTRY_EVENT] = admit_event,
 	};
 	struct staged s = {
-		.kind = a->kind,
+		.kind = e->kind,
 		.index = l->frontier.size + l->n_staged,
 		.closes = RECORD_NO_REF,
 	};
 	size_t start = l->stage.len;
-	int r;
+	int r = 0;
 
-	r = kind_check(e, a->kind, err);
-	if (r < 0)
-		return r;
+	if (a->kind != e->kind)
+		return error_set(err, -EINVAL, "the entry is no entry of kind %u", a->kind);
 	if (!lost_blobs && a->n_blobs != e->n_blobs)
 		return error_set(err, -EINVAL, "%zu blobs came with an entry that names %u",
 				 a->n_blobs, e->n_blobs);
 	if (trusted && a->kind != ENTRY_INTENT)
 		s.closes = e->intent;
 	else
-		r = admit[a->kind](l, e, a->mac, &s, err);
+		r = admit[e->kind](l, e, a->mac, &s, err);
 	if (r < 0)
 		return r;
 	r = stage_record(l, a, e, &s, lost_blobs, err);
@@ -241,7 +222,7 @@ stage_one(struct ledger *l, const struct ledger_append *a, const struct entry *e
 		return r;
 	}
 	if (s.kind == ENTRY_INTENT)
-		openset_add(&l->open, s.index, op_number(e->op), s.digest);
+		openset_add(&l->open, s.index, e->op, s.digest);
 	if (s.closes != RECORD_NO_REF) {
 		struct open_intent *intent = openset_find(&l->open, s.closes);
 
@@ -256,7 +237,7 @@ static int
 stage(struct ledger *l, const struct ledger_append *a, bool trusted, bool lost_blobs,
       struct error *err)
 {
-	struct entry e;
+	struct entry_facts e;
 	int r;
 
 	if (l->journal.failure.code != 0)
@@ -265,12 +246,8 @@ stage(struct ledger *l, const struct ledger_append *a, bool trusted, bool lost_b
 		return -EAGAIN;
 	if (l->n_recent + l->n_staged >= RECENT_MAX)
 		return error_set(err, -ENOSPC, "the tiles cannot be written");
-	r = entry_read(a->entry, a->len, &e, err);
-	if (r < 0)
-		return r;
-	r = stage_one(l, a, &e, trusted, lost_blobs, err);
-	entry_fini(&e);
-	return r;
+	r = entry_examine(a->entry, a->len, &e, err);
+	return r < 0 ? r : stage_one(l, a, &e, trusted, lost_blobs, err);
 }
 
 int
@@ -302,7 +279,6 @@ apply(struct ledger *l, const struct staged *s, uint64_t base, struct error *err
 	r = ledger_recent_add(l, l->journal.first, offset, s->leaf, err);
 	if (r < 0)
 		return r;
-	frontier_add(&l->frontier, l->sha, s->leaf);
 	if (s->closes != RECORD_NO_REF)
 		openset_remove(&l->open, s->closes);
 	for (uint32_t i = 0; i < s->n_blobs; i++) {
@@ -313,6 +289,34 @@ apply(struct ledger *l, const struct staged *s, uint64_t base, struct error *err
 		if (r < 0)
 			return r;
 	}
+	return 0;
+}
+
+/* The stage to the disk. The head that will cover it is signed while it is on its way. */
+static int
+make_durable(struct ledger *l, size_t n, struct error *err)
+{
+	uint8_t signature[CHECKPOINT_SIGNATURE_LEN];
+	struct frontier f = l->frontier;
+	uint64_t base = l->journal.tail;
+	struct tree_head head;
+	int r;
+
+	r = journal_put(&l->journal, l->stage.data, l->stage.len, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		frontier_add(&f, l->sha, l->staged[i].leaf);
+	r = ledger_sign(l, &f, &head, signature, err);
+	if (r == 0)
+		r = journal_sync(&l->journal, l->stage.len, err);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = apply(l, &l->staged[i], base, err);
+	if (r < 0)
+		return r;
+	l->frontier = f;
+	l->head = head;
+	memcpy(l->signature, signature, sizeof(signature));
 	return 0;
 }
 
@@ -331,7 +335,6 @@ receipt_fill(const struct ledger *l, const struct staged *s, struct receipt *ret
 int
 ledger_commit(struct ledger *l, struct receipt *ret_receipts, struct error *err)
 {
-	uint64_t base = l->journal.tail;
 	size_t n = l->n_staged;
 	struct error why = {0};
 	int r;
@@ -339,11 +342,9 @@ ledger_commit(struct ledger *l, struct receipt *ret_receipts, struct error *err)
 	if (n == 0)
 		return 0;
 	l->n_staged = 0;
-	r = journal_write(&l->journal, l->stage.data, l->stage.len, &why);
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = apply(l, &l->staged[i], base, &why);
+	r = ledger_place_look(l, &why);
 	if (r == 0)
-		r = ledger_sign(l, &why);
+		r = make_durable(l, n, &why);
 	buf_cut(&l->stage, 0);
 	if (l->stage.cap > 2 * STAGE_BYTES) {
 		buf_fini(&l->stage);

@@ -60,13 +60,14 @@ struct ledger {
 	struct tree_head settle_head;
 	uint8_t settle_signature[CHECKPOINT_SIGNATURE_LEN];
 	uint64_t published;         /* size of the checkpoint on disk */
-	bool has_checkpoint;
+	bool placed;                /* it lay at PLACE when it was opened */
 
 	char recovered[256];
 };
 
-/* Sign the head of the frontier. */
-int ledger_sign(struct ledger *l, struct error *err) MUST_CHECK;
+/* Root and signature of the tree of F, which becomes the head only when the caller says so. */
+int ledger_sign(struct ledger *l, const struct frontier *f, struct tree_head *ret_head,
+		uint8_t ret_signature[CHECKPOINT_SIGNATURE_LEN], struct error *err) MUST_CHECK;
 /* Note where the entry at the frontier's end lies. */
 int ledger_recent_add(struct ledger *l, uint64_t segment, uint64_t offset,
 		      const uint8_t leaf[SHA256_LEN], struct error *err) MUST_CHECK;
@@ -74,6 +75,11 @@ int ledger_recent_add(struct ledger *l, uint64_t segment, uint64_t offset,
 int ledger_stage_trusted(struct ledger *l, const struct ledger_append *a, bool lost_blobs,
 			 struct error *err) MUST_CHECK;
 
+/* Are the journal and the ledger's own directory still under their names? -ESTALE when not. */
+int ledger_place_look(const struct ledger *l, struct error *err) MUST_CHECK;
+/* settle.c: replace the checkpoint. */
+int ledger_note_write(struct ledger *l, const struct tree_head *head, const uint8_t *signature,
+		      struct error *err) MUST_CHECK;
 /* settle.c: what tiles.h asks for. */
 int ledger_bundle(void *ctx, uint64_t first, unsigned int count, struct buf *out,
 		  struct error *err) MUST_CHECK;

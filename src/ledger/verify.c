@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "ledger/scan.h"
 #include "ledger/tiles.h"
 #include "ledger/walk.h"
-#include "model/entry.h"
+#include "model/examine.h"
+#include "model/scan.h"
 #include "wire/message.h"
 
 #define ATTEMPTS 3
@@ -315,13 +315,10 @@ blobs_check(struct verify *v, const struct record *rec, struct error *err)
 static int
 deep_check(struct verify *v, const uint8_t *entry, size_t len, struct error *err)
 {
-	struct entry e;
+	struct entry_facts facts;
 	struct error why = {0};
 
-	if (entry_read(entry, len, &e, &why) < 0)
-		return found_here(v, err, why.text);
-	entry_fini(&e);
-	return 0;
+	return entry_examine(entry, len, &facts, &why) < 0 ? found_here(v, err, why.text) : 0;
 }
 
 static int

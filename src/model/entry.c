@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "model/object.h"
 #include "model/operation_known.h"
+#include "model/scan.h"
 
 #define EVENT_NAME_MAX 32
 
@@ -496,11 +497,15 @@ int
 entry_read(const void *data, size_t len, struct entry *ret, struct error *err)
 {
 	struct entry e = {.intent = UINT64_MAX};
+	struct scan_entry scanned;
 	int r;
 
 	if (len > ENTRY_MAX)
 		return error_set(err, -EMSGSIZE, "entry: more than %d bytes", ENTRY_MAX);
-	r = json_read_canonical(data, len, &e.json, err);
+	/* As json_read_canonical, without writing it all out again to compare. */
+	r = scan_object(data, len, &scanned, err);
+	if (r >= 0)
+		r = json_read(data, len, &e.json, err);
 	if (r >= 0)
 		r = entry_fill(&e, err);
 	if (r < 0) {

@@ -5,7 +5,7 @@ inside --profile dw -- /bin/sh -c 'ulimit -c unlimited 2>/dev/null && echo RAISE
 inside --profile dw -- /bin/sh -c 'kill -SEGV $$' >/dev/null 2>&1
 check "the status is that of the signal" test $? = 139
 refuse "the limit cannot be raised" grep -q RAISED "$T/out"
-check "the hard limit is 0" grep -qE 'Max core file size +0 +0' "$T/out"
+check "the hard limit is less than a core file needs" grep -qE 'Max core file size +[01] +[01] ' "$T/out"
 check "no core in the workspace" test -z "$(find "$WS" -name 'core*')"
 (cd "$T" && ulimit -c unlimited 2>/dev/null; sh -c 'kill -SEGV $$') 2>/dev/null
 check "control: outside, the core limit is a choice" sh -c '[ "$(ulimit -H -c)" = unlimited ] || [ "$(ulimit -H -c)" = 0 ]'

@@ -59,7 +59,8 @@ print("IFACES", sorted(n for _, n in socket.if_nameindex()) if False else open("
 print("ROUTES", len(open("/proc/net/route").read().splitlines()) - 1)
 PY
 inside -- /usr/bin/python3 out.py $port "$host" 192.0.2.1 169.254.169.254 10.0.0.1 127.0.0.1 fe80::1 2001:db8::1 ::1 >"$T/out" 2>&1
-refuse "nothing is reached" grep -q '^REACHED' "$T/out"
+# A datagram to one's own loopback is sent to nobody; what counts is what the canary hears.
+refuse "nothing is reached" sh -c "grep '^REACHED' '$T/out' | grep -vqE '^REACHED udp (127\.0\.0\.1|::1)\$'"
 check "an address outside is unreachable (ENETUNREACH)" grep -q '^tcp 192.0.2.1 ENETUNREACH' "$T/out"
 check "there is one interface" grep -qx 'IFACES 1' "$T/out"
 check "and no route" grep -qx 'ROUTES 0' "$T/out"

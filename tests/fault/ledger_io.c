@@ -496,11 +496,11 @@ no_memory(void **state)
 		assert_all_there(&p, call, "no memory");
 		place_fini(&p);
 		/* Early ones all, the others now and then: they repeat. */
-		if (call > 300)
+		if (call > 80)
 			call += random_next() % 40;
 	} while (call <= memory.calls);
 	acked_reset();
-	assert_true(call > 300);
+	assert_true(call > 80);
 }
 
 /* ---- a disk that is full */

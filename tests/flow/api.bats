@@ -138,6 +138,17 @@ problem() {
 	[ "$status_code" = 200 ]
 }
 
+@test "api: headers that the parser would mend are refused, and end the connection" {
+	local row
+	for row in 'Host: x\r\nHost: y' 'Host: x\r\nX-A: a\0b' 'Host: x\r\nX-A: a\001b' 'Host: x\r\nX-A: a\r\n b' 'Host: x\nX-A: a'; do
+		printf "GET /healthz HTTP/1.1\r\n$row\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" |
+			timeout 15 socat -t 2 - "UNIX-CONNECT:$T/run/loom/loom.sock" >"$T/raw"
+		[ "$(grep -ac '^HTTP/1.1 400' "$T/raw")" -eq 1 ]
+		grep -qa 'application/problem+json' "$T/raw"
+		! grep -qa '^HTTP/1.1 2' "$T/raw" || return 1
+	done
+}
+
 @test "api: a crowd holds the door only until it leaves" {
 	local i pids=
 	for i in $(seq 64); do

@@ -29,6 +29,33 @@ finish() {
 	grep -qx caught out
 }
 
+@test "an interrupt right at the first output goes to the command, every time" {
+	local i
+	# The client may not know yet that it has started.
+	for i in $(seq 20); do
+		env --default-signal=INT "$LOOM" run -- \
+			sh -c 'trap "echo caught; exit 9" INT; echo ready; while :; do sleep 0.05; done' >out 2>err &
+		CLIENT=$!
+		flow_until 10 grep -q ready out
+		kill -INT "$CLIENT"
+		finish
+		[ "$CODE" -eq 9 ] || { echo "round $i: $CODE: $(cat err)"; return 1; }
+	done
+}
+
+@test "an interrupt before the start is held, and ends what has no handler yet" {
+	local pause
+	for pause in 0.005 0.01 0.015 0.02 0.03; do
+		env --default-signal=INT "$LOOM" run -- sleep "$MARK" >out 2>err &
+		CLIENT=$!
+		sleep "$pause"
+		kill -INT "$CLIENT"
+		finish
+		[ "$CODE" -eq 130 ] || { echo "after $pause s: $CODE: $(cat err)"; return 1; }
+		flow_until 3 flow_runs_not "$MARK"
+	done
+}
+
 @test "a command without a handler dies of it, status 130" {
 	start -- sh -c "echo ready; exec sleep $MARK"
 	kill -INT "$CLIENT"

@@ -9,8 +9,9 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "ledger/openset.h"
-#include "ledger/scan.h"
 #include "model/entry.h"
+#include "model/examine.h"
+#include "model/scan.h"
 
 static void
 same_to_both(const struct entry *e, const struct scan_entry *s)
@@ -34,21 +35,37 @@ same_to_both(const struct entry *e, const struct scan_entry *s)
 	FUZZ_CHECK(memcmp(hashes, e->blobs, count * SHA256_LEN) == 0);
 }
 
+static void
+same_facts(const struct entry *e, const struct entry_facts *f)
+{
+	FUZZ_CHECK((e->op != NULL) == f->has_op && e->intent == f->intent);
+	FUZZ_CHECK(e->op == NULL || op_number(e->op) == f->op);
+	FUZZ_CHECK(e->has_digest == f->has_digest && e->n_blobs == f->n_blobs);
+	FUZZ_CHECK(!f->has_digest || memcmp(e->digest, f->digest, SHA256_LEN) == 0);
+	FUZZ_CHECK(memcmp(e->blobs, f->blobs, f->n_blobs * SHA256_LEN) == 0);
+	FUZZ_CHECK((strcmp(e->kind, "outcome") == 0) == (f->result.len > 0));
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(json_decrefp) json_t *v = NULL;
 	struct scan_entry scanned;
+	struct entry_facts facts;
 	struct entry e;
-	bool canonical, accepted;
+	bool canonical, accepted, examined;
 
 	accepted = scan_object(data, size, &scanned, NULL) == 0;
 	canonical = json_read_canonical(data, size, &v, NULL) == 0 && json_is_object(v);
 	FUZZ_CHECK(accepted == canonical);
-	if (entry_read(data, size, &e, NULL) < 0)
+	examined = entry_examine(data, size, &facts, NULL) == 0;
+	if (entry_read(data, size, &e, NULL) < 0) {
+		FUZZ_CHECK(!examined);
 		return 0;
-	FUZZ_CHECK(accepted);
+	}
+	FUZZ_CHECK(accepted && examined);
 	same_to_both(&e, &scanned);
+	same_facts(&e, &facts);
 	entry_fini(&e);
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "ledger/checkpoint.h"
 #include "ledger/ledger.h"
 #include "ledger/verify.h"
 #include "model/entry.h"
@@ -269,6 +270,26 @@ file_write(const struct place *p, const char *name, const void *data, size_t len
 
 	assert_true(fd >= 0);
 	assert_ok(fd_write_all(fd, data, len, NULL));
+}
+
+/* What somebody with the key can do: sign that there is nothing yet, so that the log begins anew. */
+static UNUSED void
+fixture_rewind(const struct place *p)
+{
+	CLEANUP(signer_freep) struct signer *s = NULL;
+	CLEANUP(buf_fini) struct buf note;
+	struct tree_head empty = {.size = 0};
+	uint8_t signature[CHECKPOINT_SIGNATURE_LEN];
+	uint8_t *key;
+
+	assert_int_equal(file_read(p, "key", &key), SIGNING_KEY_LEN);
+	assert_ok(signer_new(key, &s, NULL));
+	free(key);
+	sha256_of("", 0, empty.root);
+	assert_ok(signer_sign(s, &empty, signature, NULL));
+	buf_init(&note, CHECKPOINT_NOTE_MAX);
+	checkpoint_note(signer_vkey(s), &empty, signature, &note);
+	file_write(p, "checkpoint", note.data, note.len);
 }
 
 #endif

@@ -409,6 +409,16 @@ test_profiles_own(void **state)
 	run_whole(f, &c, &(struct fake_run){.profile = "mine"}, "/src/app", 12, 0);
 	assert_string_equal(f->entries[f->n_entries - 3].read.event, "profile");
 
+	/* Edited again, and wrong: the one before is not used in its place, until it is mended. */
+	fake_write_file(f, "mine.yaml", YAML("mine") "  limits: {pids: many}\n", 0644);
+	denied_with(f, &c, "mine", "profiles/mine.yaml:");
+	client_query(f, &c, Q_PROFILE, "mine", 0);
+	client_doc_denied(f, &c, "invalid-request");
+	fake_write_file(f, "mine.yaml", YAML("mine"), 0644);
+	doc = ask(f, &c, Q_PROFILE, "mine");
+	assert_string_equal(text_at(doc, "digest"), first);
+	json_decref(doc);
+
 	/* The folder itself. */
 	(void)snprintf(path, sizeof(path), "%s/config/profiles", f->dir);
 	assert_int_equal(chmod(path, 0777), 0);

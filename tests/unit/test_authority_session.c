@@ -244,17 +244,94 @@ test_too_many_clients(void **state)
 	struct fake *f = *state;
 	static struct fake_client c[DOORS_CLIENTS_MAX + 1];
 
-	for (size_t i = 0; i < ARRAY_LEN(c); i++)
+	for (size_t i = 0; i < DOORS_CLIENTS_MAX; i++)
 		client_open(f, &c[i]);
+	fake_pump(f);
+	/* As if each of them waited for an answer. */
+	for (struct client *one = f->a.doors.clients; one != NULL; one = one->next)
+		one->peer.channel.state = S_RUNNING;
+	client_open(f, &c[DOORS_CLIENTS_MAX]);
 	client_run(f, &c[DOORS_CLIENTS_MAX], &(struct fake_run){0});
 	client_denied_recorded(f, &c[DOORS_CLIENTS_MAX], "busy");
 	client_query(f, &c[DOORS_CLIENTS_MAX], Q_STATUS, "", 0);
 	client_doc_denied(f, &c[DOORS_CLIENTS_MAX], "busy");
+	for (struct client *one = f->a.doors.clients; one != NULL; one = one->next)
+		one->peer.channel.state = S_IDLE;
 	client_query(f, &c[0], Q_STATUS, "", 0);
 	fake_expect(f, &c[0].channel, MSG_doc);
 	for (size_t i = 0; i < ARRAY_LEN(c); i++)
 		client_close(f, &c[i]);
 	assert_int_equal(f->a.doors.n_clients, 0);
+}
+
+/* Connections that say nothing take nobody's place: the one that is silent longest goes. */
+static void
+test_silent_make_room(void **state)
+{
+	struct fake *f = *state;
+	static struct fake_client c[DOORS_CLIENTS_MAX + 2];
+	uint64_t ticket;
+
+	/* The oldest of all is running something, and stays. */
+	client_open(f, &c[0]);
+	ticket = run_to_started(f, &c[0], &(struct fake_run){0}, "/src/app", 12);
+	for (size_t i = 1; i < ARRAY_LEN(c); i++) {
+		client_open(f, &c[i]);
+		fake_pump(f);
+	}
+	assert_int_equal(f->a.doors.n_clients, DOORS_CLIENTS_MAX);
+	fake_expect_closed(f, &c[1].channel);
+	fake_expect_closed(f, &c[2].channel);
+	channel_unblock(&c[3].channel);
+	fake_expect_nothing(f, &c[3].channel);
+	client_query(f, &c[DOORS_CLIENTS_MAX + 1], Q_STATUS, "", 0);
+	fake_expect(f, &c[DOORS_CLIENTS_MAX + 1].channel, MSG_doc);
+	box_send_outcome(f, ticket, 0, 0);
+	ledger_record(f, ENTRY_OUTCOME);
+	(void)client_done(f, &c[0]);
+	for (size_t i = 0; i < ARRAY_LEN(c); i++)
+		client_close(f, &c[i]);
+	assert_int_equal(f->a.doors.n_clients, 0);
+}
+
+/* Move the moment at which it counts as silent, which must be set, to now. */
+static void
+silence_now(struct fake *f)
+{
+	struct client *one = f->a.doors.clients;
+	uint64_t now = clock_boot_ms();
+
+	assert_ptr_equal(one->silence.list, &f->a.deadlines);
+	assert_true(one->silence.at_ms > now);
+	assert_true(one->silence.at_ms <= now + DOORS_SILENT_MS);
+	deadline_set(&f->a.deadlines, &one->silence, 0, one->silence.fn, one->silence.arg);
+	fake_wait(f, 20);
+}
+
+static void
+test_silent_is_closed(void **state)
+{
+	struct fake *f = *state;
+	struct fake_client c;
+	uint64_t ticket;
+
+	client_open(f, &c);
+	fake_pump(f);
+	silence_now(f);
+	fake_expect_closed(f, &c.channel);
+	assert_int_equal(f->a.doors.n_clients, 0);
+	client_close(f, &c);
+
+	/* Whoever waits for something is not silent; once it was answered, it is. */
+	client_open(f, &c);
+	ticket = run_to_started(f, &c, &(struct fake_run){0}, "/src/app", 12);
+	assert_null(f->a.doors.clients->silence.list);
+	box_send_outcome(f, ticket, 0, 0);
+	ledger_record(f, ENTRY_OUTCOME);
+	(void)client_done(f, &c);
+	silence_now(f);
+	fake_expect_closed(f, &c.channel);
+	client_close(f, &c);
 }
 
 /* ---- stop */
@@ -749,6 +826,8 @@ main(void)
 		cmocka_unit_test(test_overlap_before_record),
 		T(test_too_many_sessions),
 		T(test_too_many_clients),
+		T(test_silent_make_room),
+		T(test_silent_is_closed),
 		T(test_stop),
 		T(test_stop_asker_leaves),
 		T(test_rm),

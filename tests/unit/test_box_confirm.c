@@ -169,6 +169,11 @@ mounts_are_exactly_the_planned_ones(void **state)
 			       WORKSPACE_READ_ONLY, &f));
 	assert_true(check_mounts(with(good_mounts, "/work\\040space rw", "/work\\040space ro"),
 				 WORKSPACE_DIRECT, &f) < 0);
+	/* A read-only one that is no overlay would show the host's sockets. */
+	assert_true(
+		check_mounts(with(good_mounts, "/work\\040space rw,nosuid,nodev,relatime - overlay",
+				  "/work\\040space ro,nosuid,nodev,relatime - ext4"),
+			     WORKSPACE_READ_ONLY, &f) < 0);
 }
 
 int

@@ -19,15 +19,16 @@
 
 #include "box/filter.h"
 
-static struct filter plain, ptraced;
+static struct filter plain, ptraced, direct;
 
 static int
 build(void **state)
 {
 	struct error err = {0};
 
-	return filter_build(FILTER_PLAIN, &plain, &err) == 0 &&
-			       filter_build(FILTER_PTRACE, &ptraced, &err) == 0
+	return filter_build(0, &plain, &err) == 0 &&
+			       filter_build(FILTER_PTRACE, &ptraced, &err) == 0 &&
+			       filter_build(FILTER_NO_UNIX, &direct, &err) == 0
 		       ? 0
 		       : -1;
 }
@@ -46,6 +47,9 @@ interpret(const struct filter *f, const struct seccomp_data *d, unsigned *ret_st
 		switch (i->code) {
 		case BPF_LD | BPF_W | BPF_ABS:
 			memcpy(&a, (const char *)d + i->k, sizeof(a));
+			break;
+		case BPF_ALU | BPF_AND | BPF_K:
+			a &= i->k;
 			break;
 		case BPF_JMP | BPF_JA:
 			pc += i->k;
@@ -188,7 +192,37 @@ what_no_sandbox_may_is_refused(void **state)
 		assert_says(DENIED, never[i], 0, 0, 0, 0);
 	assert_says(ABSENT, __NR_clone3, 0, 0, 0, 0);
 	assert_says(ABSENT, __NR_openat2, 0, 0, 0, 0);
+	assert_says(ABSENT, __NR_io_setup, 1, 0, 0, 0);
 	assert_int_equal(says(&ptraced, __NR_ptrace, 0, 0, 0, 0), ALLOWED);
+	assert_int_equal(says(&direct, __NR_ptrace, 0, 0, 0, 0), DENIED);
+}
+
+static void
+where_the_host_s_sockets_are_in_reach_only_pairs_are_made(void **state)
+{
+	static const struct {
+		uint64_t family, type;
+		bool pair;
+	} cases[] = {
+		{AF_UNIX, SOCK_STREAM, true},
+		{AF_UNIX, SOCK_SEQPACKET, true},
+		{AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, true},
+		{AF_UNIX, SOCK_STREAM | (UINT64_C(7) << 32), true},
+		{AF_UNIX, SOCK_DGRAM, false},
+		{AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, false},
+		{AF_UNIX, SOCK_RAW, false},
+		{AF_UNIX, SOCK_STREAM | 0x10, false},
+		{AF_INET, SOCK_STREAM, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(
+			says(&direct, __NR_socketpair, cases[i].family, cases[i].type, 0, 0),
+			cases[i].pair ? ALLOWED : DENIED);
+	assert_int_equal(says(&direct, __NR_socket, AF_UNIX, SOCK_STREAM, 0, 0), DENIED);
+	assert_int_equal(says(&direct, __NR_socket, AF_INET, SOCK_STREAM, 0, 0), ALLOWED);
+	assert_int_equal(says(&direct, __NR_socket, AF_INET6, SOCK_DGRAM, 0, 0), ALLOWED);
+	assert_int_equal(says(&direct, __NR_socket, AF_NETLINK, SOCK_RAW, 0, 0), DENIED);
 }
 
 static void
@@ -279,6 +313,7 @@ main(void)
 		cmocka_unit_test(every_number_has_the_answer_of_the_table),
 		cmocka_unit_test(another_abi_ends_the_process),
 		cmocka_unit_test(what_no_sandbox_may_is_refused),
+		cmocka_unit_test(where_the_host_s_sockets_are_in_reach_only_pairs_are_made),
 		cmocka_unit_test(arguments_are_judged_by_their_low_half),
 		cmocka_unit_test(set_id_bits_are_refused_wherever_a_mode_goes),
 		cmocka_unit_test(the_kernel_agrees),

@@ -310,6 +310,44 @@ the_first_interrupt_goes_to_the_command(void **state)
 	assert_int_equal(finish(&c, NULL, NULL), 5);
 }
 
+/* The daemon holds it until the start; the run does not end for it. */
+static void
+an_interrupt_before_the_start_is_sent_on(void **state)
+{
+	struct msg_signal m;
+	struct error err = {0};
+	struct client c;
+
+	ROOT_ONLY();
+	start_on(&c, -1, RUN("--", "x"));
+	expect_run(&c);
+	assert_int_equal(kill(c.pid, SIGINT), 0);
+	assert_int_equal(receive(&c), 1);
+	assert_int_equal(c.packet.type, MSG_signal);
+	assert_ok(msg_signal_decode(c.packet.body, c.packet.len, &m, &err));
+	assert_int_equal(m.signo, SIGINT);
+	say_started(&c);
+	DONE(&c, .effect = ALLOW, .exit_kind = EXIT_STATUS, .exit_value = 6);
+	assert_int_equal(finish(&c, NULL, NULL), 6);
+}
+
+/* A second one ends it, started or not. */
+static void
+two_interrupts_before_the_start_end_it(void **state)
+{
+	struct client c;
+
+	ROOT_ONLY();
+	start_on(&c, -1, RUN("--", "x"));
+	expect_run(&c);
+	assert_int_equal(kill(c.pid, SIGINT), 0);
+	assert_int_equal(receive(&c), 1);
+	assert_int_equal(kill(c.pid, SIGINT), 0);
+	assert_int_equal(receive(&c), 0);
+	DONE(&c, .effect = ALLOW, .exit_kind = EXIT_STOPPED);
+	assert_int_equal(finish(&c, NULL, NULL), 130);
+}
+
 static void
 the_second_one_ends_the_sandbox(void **state)
 {
@@ -396,6 +434,52 @@ a_request_nobody_read_is_sent_again(void **state)
 	assert_int_equal(c.packet.n_fds, 5);
 	DONE(&c, .effect = ALLOW, .exit_kind = EXIT_STATUS, .exit_value = 0);
 	assert_int_equal(finish(&c, NULL, NULL), 0);
+}
+
+/* The run is asked for again, and what was to interrupt it is sent after it again. */
+static void
+an_interrupt_nobody_read_is_sent_again(void **state)
+{
+	struct client c;
+
+	ROOT_ONLY();
+	start_on(&c, -1, RUN("--", "x"));
+	accept_client(&c);
+	{
+		struct pollfd wait = {.fd = c.channel.fd, .events = POLLIN};
+
+		assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
+	}
+	assert_int_equal(kill(c.pid, SIGINT), 0);
+	/* The signal must have been taken before the connection ends. */
+	(void)usleep(200000);
+	channel_close(&c.channel);
+	expect_run(&c);
+	assert_int_equal(receive(&c), 1);
+	assert_int_equal(c.packet.type, MSG_signal);
+	DONE(&c, .effect = ALLOW, .exit_kind = EXIT_STATUS, .exit_value = 0);
+	assert_int_equal(finish(&c, NULL, NULL), 0);
+}
+
+/* A daemon that takes nobody: not an accident inside, and worth trying again. */
+static void
+a_daemon_without_a_place_is_busy(void **state)
+{
+	char errors[TEXT_BYTES];
+	struct client c;
+
+	ROOT_ONLY();
+	start_on(&c, -1, RUN("--", "x"));
+	for (int i = 0; i < 3; i++) {
+		struct pollfd wait;
+
+		accept_client(&c);
+		wait = (struct pollfd){.fd = c.channel.fd, .events = POLLIN};
+		assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
+		channel_close(&c.channel);
+	}
+	assert_int_equal(finish(&c, NULL, errors), 125);
+	assert_non_null(strstr(errors, "busy: "));
 }
 
 static void
@@ -581,11 +665,15 @@ main(void)
 		cmocka_unit_test(a_denial_is_told_with_reason_and_next_step),
 		cmocka_unit_test(changes_are_told),
 		cmocka_unit_test(the_first_interrupt_goes_to_the_command),
+		cmocka_unit_test(an_interrupt_before_the_start_is_sent_on),
+		cmocka_unit_test(two_interrupts_before_the_start_end_it),
 		cmocka_unit_test(the_second_one_ends_the_sandbox),
 		cmocka_unit_test(other_signals_end_it_at_once),
 		cmocka_unit_test(a_silent_daemon_does_not_hold_it),
 		cmocka_unit_test(a_daemon_that_dies_is_told),
 		cmocka_unit_test(a_request_nobody_read_is_sent_again),
+		cmocka_unit_test(an_interrupt_nobody_read_is_sent_again),
+		cmocka_unit_test(a_daemon_without_a_place_is_busy),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(json_has_standard_output_for_itself),
 		cmocka_unit_test(a_report_is_written),

@@ -141,7 +141,7 @@ report_is_true(void)
 	struct rlimit core, files;
 	if (!r->seccomp || !r->no_new_privs)
 		return 1;
-	if (getrlimit(RLIMIT_CORE, &core) < 0 || core.rlim_max != 0)
+	if (getrlimit(RLIMIT_CORE, &core) < 0 || core.rlim_max > 1)
 		return 2;
 	return getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max > 64 ? 3 : 0;
 }

@@ -3,8 +3,8 @@
  * base/json.h (it accepts exactly what json_read_canonical accepts, for objects), and what do the
  * members say that a verifier needs? For histories of millions of entries; model/entry.h is for one.
  */
-#ifndef LOOM_LEDGER_SCAN_H
-#define LOOM_LEDGER_SCAN_H
+#ifndef LOOM_MODEL_SCAN_H
+#define LOOM_MODEL_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,10 +22,14 @@ struct scan_span {
 };
 
 struct scan_entry {
-	struct scan_span v, kind, event, op, digest, intent, blobs;
+	struct scan_span v, kind, time, event, op, session, digest, intent, result, blobs;
+	unsigned int n_members; /* of the object, those above and all others */
 };
 
-/* -EBADMSG names what is not canonical and where. */
+/*
+ * -EBADMSG names what is not canonical and where. The spans are of the outermost object and live as
+ * long as DATA.
+ */
 int scan_object(const void *data, size_t len, struct scan_entry *ret, struct error *err) MUST_CHECK;
 
 /* Is the value the string TEXT (which needs no escapes)? */

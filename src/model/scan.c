@@ -3,7 +3,7 @@
  * key, because keys must ascend. Strings are skipped eight bytes at a time while nothing in them
  * needs a look (Mycroft's test for a byte, on a word).
  */
-#include "ledger/scan.h"
+#include "model/scan.h"
 
 #include <errno.h>
 #include <string.h>
@@ -248,10 +248,13 @@ static const struct {
 } wanted[] = {
 	{"\"v\"", offsetof(struct scan_entry, v)},
 	{"\"kind\"", offsetof(struct scan_entry, kind)},
+	{"\"time\"", offsetof(struct scan_entry, time)},
 	{"\"event\"", offsetof(struct scan_entry, event)},
 	{"\"op\"", offsetof(struct scan_entry, op)},
+	{"\"session\"", offsetof(struct scan_entry, session)},
 	{"\"digest\"", offsetof(struct scan_entry, digest)},
 	{"\"intent\"", offsetof(struct scan_entry, intent)},
+	{"\"result\"", offsetof(struct scan_entry, result)},
 	{"\"blobs\"", offsetof(struct scan_entry, blobs)},
 };
 
@@ -261,6 +264,7 @@ note_member(const struct scan *s, const uint8_t *from, struct scan_entry *ret)
 {
 	struct scan_span key = s->level[0].last;
 
+	ret->n_members++;
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
 		if (key.len == strlen(wanted[i].key) && memcmp(key.at, wanted[i].key, key.len) == 0)
 			*(struct scan_span *)((char *)ret + wanted[i].offset) =

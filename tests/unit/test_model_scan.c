@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "ledger/scan.h"
+#include "model/scan.h"
 
 static bool
 accepts(const char *text, size_t len)
