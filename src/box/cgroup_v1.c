@@ -15,7 +15,10 @@
 #include "box/cgroup.h"
 #include "box/procfs.h"
 
-#define SOCKETS_PART 4 /* of the memory limit, on top of it, for sockets */
+/* On top of the memory limit, for sockets: a part of it, but what a few connections need. */
+#define SOCKETS_PART 4
+#define SOCKETS_MIN (UINT64_C(4) << 20)
+#define SOCKETS_FILE "memory.kmem.tcp.limit_in_bytes"
 #define PIDS_OF_OURS 2 /* the keeper and the sandbox's init */
 
 static int
@@ -37,6 +40,12 @@ static uint64_t
 page_down(uint64_t bytes)
 {
 	return bytes & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static uint64_t
+socket_bytes(uint64_t memory)
+{
+	return memory / SOCKETS_PART > SOCKETS_MIN ? memory / SOCKETS_PART : SOCKETS_MIN;
 }
 
 static int
@@ -62,8 +71,8 @@ v1_limit(const struct cgroup *g, const struct cgroup_limits *l, struct error *er
 
 	/* This version keeps the memory of sockets in a counter of its own. */
 	if (r == 0)
-		r = write_number(dir_of(g, CGROUP_MEMORY), "memory.kmem.tcp.limit_in_bytes",
-				 l->memory / SOCKETS_PART, err);
+		r = write_number(dir_of(g, CGROUP_MEMORY), SOCKETS_FILE, socket_bytes(l->memory),
+				 err);
 	/* Once: without swap where it is not counted, and as a second string where it is. */
 	if (r == 0 && g->limits.memory == 0)
 		r = cgroup_write(dir_of(g, CGROUP_MEMORY), "memory.swappiness", "0", err);
@@ -95,8 +104,7 @@ v1_values(char (*texts)[CGROUP_TEXT_MAX], struct cgroup_values *ret, struct erro
 		r = error_set(err, -EBADMSG, "memory.swappiness reads %llu instead of 0",
 			      (unsigned long long)swappiness);
 	if (r == 0)
-		r = cgroup_number(texts[SOCKETS], "memory.kmem.tcp.limit_in_bytes", &ret->sockets,
-				  err);
+		r = cgroup_number(texts[SOCKETS], SOCKETS_FILE, &ret->sockets, err);
 	if (r == 0)
 		r = cgroup_number(texts[QUOTA], "cpu.cfs_quota_us", &ret->cpu_quota, err);
 	if (r == 0)
@@ -111,7 +119,7 @@ v1_expect(const struct cgroup *g, const struct cgroup_limits *l, struct cgroup_v
 {
 	ret->memory = page_down(l->memory);
 	ret->swap = g->in->swap_counted ? page_down(l->memory) : 0;
-	ret->sockets = page_down(l->memory / SOCKETS_PART);
+	ret->sockets = page_down(socket_bytes(l->memory));
 	ret->cpu_quota = (uint64_t)l->cpu_milli * CGROUP_PERIOD_US / 1000;
 	ret->cpu_period = CGROUP_PERIOD_US;
 	ret->pids = (uint64_t)l->pids + PIDS_OF_OURS;
@@ -161,6 +169,10 @@ v1_prepare(struct cgroups *c, struct error *err)
 	int top = c->top[c->of[CGROUP_MEMORY]];
 
 	c->swap_counted = faccessat(top, "memory.memsw.limit_in_bytes", F_OK, 0) == 0;
+	if (faccessat(top, SOCKETS_FILE, F_OK, 0) != 0)
+		return error_set(err, -EOPNOTSUPP,
+				 "the memory controller cannot limit the memory of sockets: it has "
+				 "no " SOCKETS_FILE);
 	return 0;
 }
 
@@ -173,7 +185,7 @@ const struct cgroup_ops cgroup_v1 = {
 			[LIMIT] = {CGROUP_MEMORY, "memory.limit_in_bytes", false},
 			[SWAP_LIMIT] = {CGROUP_MEMORY, "memory.memsw.limit_in_bytes", true},
 			[SWAPPINESS] = {CGROUP_MEMORY, "memory.swappiness", false},
-			[SOCKETS] = {CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", false},
+			[SOCKETS] = {CGROUP_MEMORY, SOCKETS_FILE, false},
 			[QUOTA] = {CGROUP_CPU, "cpu.cfs_quota_us", false},
 			[PERIOD] = {CGROUP_CPU, "cpu.cfs_period_us", false},
 			[PIDS] = {CGROUP_PIDS, "pids.max", false},

@@ -154,7 +154,13 @@ give_controllers(int dir, struct error *err)
 static int
 v2_prepare(struct cgroups *c, struct error *err)
 {
+	uint64_t sockets;
+
 	c->swap_counted = faccessat(c->top[0], "memory.swap.max", F_OK, 0) == 0;
+	if (cgroup_read_key(c->top[0], "memory.stat", "sock", &sockets) < 0)
+		return error_set(err, -EOPNOTSUPP,
+				 "the memory controller does not count the memory of sockets: "
+				 "memory.stat has no \"sock\"");
 	return give_controllers(c->top[0], err);
 }
 

@@ -199,7 +199,6 @@ set_limits(const struct plan *p)
 		int resource;
 		rlim_t value;
 	} limits[] = {
-		{RLIMIT_CORE, PLAN_CORE},
 		{RLIMIT_NOFILE, p->open_files},
 		{RLIMIT_MEMLOCK, PLAN_LOCKED_MAX},
 		{RLIMIT_MSGQUEUE, PLAN_QUEUES_MAX},

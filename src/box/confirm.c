@@ -8,9 +8,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -146,6 +148,21 @@ check_maps(int proc, uint32_t host_id, struct failure *f)
 	return 0;
 }
 
+/* What is counted in it per user is counted against its owner as well, who must be the session. */
+static int
+check_owner(int proc, uint32_t host_id, struct failure *f)
+{
+	CLEANUP(fd_closep) int ns = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
+	uid_t owner = 0;
+
+	if (ns < 0 || ioctl(ns, NS_GET_OWNER_UID, &owner) != 0)
+		return failure_sys(f, R_INTERNAL, "confirm", -errno,
+				   "ask whose the user namespace is");
+	return owner == host_id
+		       ? 0
+		       : differs(f, "user", "the namespace belongs to somebody else");
+}
+
 static int
 link_is(int proc, const char *name, const char *want, struct failure *f)
 {
@@ -200,9 +217,9 @@ confirm_limits(const char *limits, const struct plan *plan, struct failure *f)
 {
 	const struct {
 		const char *name;
-		unsigned long long most;
+		unsigned long long most, least;
 	} want[] = {
-		{"Max core file size", PLAN_CORE},
+		{"Max core file size", plan_core_limit(plan), plan_core_limit(plan)},
 		{"Max open files", plan->open_files},
 		{"Max locked memory", PLAN_LOCKED_MAX},
 		{"Max msgqueue size", PLAN_QUEUES_MAX},
@@ -217,7 +234,7 @@ confirm_limits(const char *limits, const struct plan *plan, struct failure *f)
 
 		if (at == NULL ||
 		    sscanf(at + strlen(want[i].name), " %llu %llu", &soft, &hard) != 2 ||
-		    soft > want[i].most || hard > want[i].most)
+		    soft > want[i].most || hard > want[i].most || soft < want[i].least)
 			return differs(f, want[i].name, "it is not bounded as planned");
 	}
 	return 0;
@@ -435,7 +452,8 @@ confirm(const struct confirm_in *in, struct sandbox_facts *ret_facts, struct fai
 		return failure_error(f, R_INTERNAL, "confirm", &err);
 	if (check_attempts(in->report, f) < 0 || check_status(in, proc, confirm_text, f) < 0 ||
 	    check_limits(in, proc, confirm_text, f) < 0 || check_namespaces(proc, in->own, f) < 0 ||
-	    check_maps(proc, in->park->spawn.host_id, f) < 0 || check_descriptors(proc, f) < 0 ||
+	    check_maps(proc, in->park->spawn.host_id, f) < 0 ||
+	    check_owner(proc, in->park->spawn.host_id, f) < 0 || check_descriptors(proc, f) < 0 ||
 	    check_places(in, proc, f) < 0 || check_mounts(in, proc, confirm_text, &facts, f) < 0 ||
 	    check_cgroup(in, proc, confirm_text, &facts.cgroup, f) < 0)
 		return f->code;
@@ -461,6 +479,7 @@ confirm_rehearse(const struct confirm_in *in)
 	(void)check_limits(in, proc, confirm_text, &none[2]);
 	(void)check_namespaces(proc, in->own, &none[3]);
 	(void)check_maps(proc, in->park->spawn.host_id, &none[4]);
+	(void)check_owner(proc, in->park->spawn.host_id, &none[4]);
 	(void)check_descriptors(proc, &none[5]);
 	(void)check_places(in, proc, &none[6]);
 	(void)check_mounts(in, proc, confirm_text, &facts, &none[7]);

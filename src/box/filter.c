@@ -10,10 +10,13 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -53,6 +56,8 @@
 /* O_TMPFILE is this bit and O_DIRECTORY; the kernel looks at the mode where this bit is. */
 #define TMPFILE_BIT 020000000
 #define X32_FROM 0x40000000u
+/* Set in the mode of a character and of a block device, and of no node that mknod can make. */
+#define DEVICE_BIT 0020000
 
 enum test_kind {
 	TEST_NONE,   /* no condition */
@@ -62,22 +67,31 @@ enum test_kind {
 	TEST_ONE_OF, /* one of the values */
 	TEST_NOT_OF, /* none of the values */
 	TEST_PAIR,   /* values[0], and the next argument without values[1] is one of the rest */
+	TEST_ASKS,   /* another value than values[0], or the next argument is a null pointer */
 };
 
 #define VALUES_MAX 8
 enum condition {
 	COND_ALWAYS,
 	COND_NO_SYS,
+	COND_NOTHING,
 	COND_NO_SPACES,
 	COND_FAMILIES,
 	COND_INTERNET,
 	COND_PAIRS,
+	COND_PROTOCOLS,
 	COND_MODE_1,
 	COND_MODE_2,
+	COND_NODE_1,
+	COND_NODE_2,
+	COND_RENAME,
 	COND_CREATE_1,
 	COND_CREATE_2,
 	COND_TERMINAL,
 	COND_SELF_0,
+	COND_LIMIT,
+	COND_SELF_ASKS,
+	COND_ASKS,
 	COND_PERSONA,
 	COND_TRACE,
 	COND_DENY,
@@ -88,10 +102,17 @@ static const struct {
 	uint32_t arg;
 	uint32_t n;
 	uint32_t values[VALUES_MAX];
+	enum condition then; /* another that has to hold as well; 0: none */
+	bool pretend;	     /* else: succeed and do nothing, instead of EPERM */
 } filter_conditions[COND_COUNT] = {
 	[COND_NO_SPACES] = {TEST_CLEAR, 0, 1, {NEW_SPACES}},
-	[COND_FAMILIES] = {TEST_ONE_OF, 0, 3, {AF_UNIX, AF_INET, AF_INET6}},
-	[COND_INTERNET] = {TEST_ONE_OF, 0, 2, {AF_INET, AF_INET6}},
+	[COND_FAMILIES] = {TEST_ONE_OF, 0, 3, {AF_UNIX, AF_INET, AF_INET6}, COND_PROTOCOLS},
+	[COND_INTERNET] = {TEST_ONE_OF, 0, 2, {AF_INET, AF_INET6}, COND_PROTOCOLS},
+	/* 0, and what the three families need; 1 is also AF_UNIX's own number for itself. */
+	[COND_PROTOCOLS] = {TEST_ONE_OF,
+			    2,
+			    5,
+			    {0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6}},
 	/* Not datagrams: those can be sent to a name from a connected pair as well. */
 	[COND_PAIRS] = {TEST_PAIR,
 			0,
@@ -99,6 +120,10 @@ static const struct {
 			{AF_UNIX, SOCK_NONBLOCK | SOCK_CLOEXEC, SOCK_STREAM, SOCK_SEQPACKET}},
 	[COND_MODE_1] = {TEST_CLEAR, 1, 1, {SET_ID}},
 	[COND_MODE_2] = {TEST_CLEAR, 2, 1, {SET_ID}},
+	/* A character device 0:0 needs no right to be made, and is an overlay's whiteout. */
+	[COND_NODE_1] = {TEST_CLEAR, 1, 1, {SET_ID | DEVICE_BIT}},
+	[COND_NODE_2] = {TEST_CLEAR, 2, 1, {SET_ID | DEVICE_BIT}},
+	[COND_RENAME] = {TEST_CLEAR, 4, 1, {RENAME_WHITEOUT}},
 	[COND_CREATE_1] = {TEST_CREATE, 1, 2, {O_CREAT | TMPFILE_BIT, SET_ID}},
 	[COND_CREATE_2] = {TEST_CREATE, 2, 2, {O_CREAT | TMPFILE_BIT, SET_ID}},
 	[COND_TERMINAL] = {TEST_NOT_OF,
@@ -106,6 +131,9 @@ static const struct {
 			   5,
 			   {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS, TIOCVHANGUP}},
 	[COND_SELF_0] = {TEST_ONE_OF, 0, 1, {0}},
+	[COND_LIMIT] = {TEST_NOT_OF, 0, 1, {RLIMIT_CORE}, .pretend = true},
+	[COND_SELF_ASKS] = {TEST_ONE_OF, 0, 1, {0}, COND_ASKS},
+	[COND_ASKS] = {TEST_ASKS, 1, 1, {RLIMIT_CORE}, .pretend = true},
 	[COND_PERSONA] = {TEST_ONE_OF, 0, 5, {0, 0x8, 0x20000, 0x20008, 0xffffffff}},
 };
 
@@ -154,6 +182,9 @@ emit_leaf(struct assembly *a, enum condition action)
 		return;
 	case COND_NO_SYS:
 		(void)emit(a, ERRNO(ENOSYS));
+		return;
+	case COND_NOTHING:
+		(void)emit(a, ERRNO(0));
 		return;
 	case COND_DENY:
 	case COND_TRACE:
@@ -218,11 +249,22 @@ emit_condition(struct assembly *a, enum condition c)
 		for (uint32_t i = 2; i < n; i++)
 			(void)emit(a, JUMP(BPF_JEQ, v[i], n - i, 0));
 		break;
+	case TEST_ASKS:
+		(void)emit(a, JUMP(BPF_JEQ, v[0], 0, 5));
+		(void)emit(a, LOAD(ARG(arg + 1)));
+		(void)emit(a, JUMP(BPF_JEQ, 0, 0, 2));
+		(void)emit(a, LOAD(ARG(arg + 1) + sizeof(uint32_t)));
+		(void)emit(a, JUMP(BPF_JEQ, 0, 1, 0));
+		break;
 	case TEST_NONE:
 		break;
 	}
-	(void)emit(a, ERRNO(EPERM));
-	(void)emit(a, ALLOW);
+	/* Each test ends here when it does not hold, and else one further on. */
+	(void)emit(a, ERRNO(filter_conditions[c].pretend ? 0 : EPERM));
+	if (filter_conditions[c].then != COND_ALWAYS)
+		emit_condition(a, filter_conditions[c].then);
+	else
+		(void)emit(a, ALLOW);
 }
 
 static void
@@ -240,6 +282,10 @@ make_ranges(struct assembly *a, unsigned flags)
 	if ((flags & FILTER_NO_UNIX) != 0) {
 		of[__NR_socket] = COND_INTERNET;
 		of[__NR_socketpair] = COND_PAIRS;
+	}
+	if ((flags & FILTER_CORE) != 0) {
+		of[__NR_setrlimit] = COND_LIMIT;
+		of[__NR_prlimit64] = COND_SELF_ASKS;
 	}
 	for (uint32_t i = 0; i <= FILTER_LAST; i++)
 		if (i == 0 || of[i] != of[i - 1])

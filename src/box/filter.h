@@ -24,7 +24,13 @@ enum filter_flag {
 	 * somebody's service, and a network namespace does not keep it away.
 	 */
 	FILTER_NO_UNIX = 1 << 1,
-	FILTER_KINDS = 1 << 2,
+	/*
+	 * RLIMIT_CORE stays as it is, and who sets it is told that all is well: where core_pattern
+	 * is a pipe, a limit of 1 is the only one that stops the host's handler, and even the 0 of
+	 * a careful program would start it.
+	 */
+	FILTER_CORE = 1 << 2,
+	FILTER_KINDS = 1 << 3,
 };
 
 struct filter {

@@ -40,10 +40,12 @@
 #include "base/path.h"
 #include "box/landlock.h"
 #include "box/mounts.h"
+#include "box/quotas.h"
 #include "box/sandbox.h"
 #include "box/sanitized.h"
 
 #define TMPFS_FLAGS (MS_NOSUID | MS_NODEV)
+#define PROC_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 #define COMMAND_STACK (64 * 1024)
 #define TERMINALS_MAX "64" /* of the machine's few thousand */
 
@@ -151,10 +153,13 @@ make_root(struct init *in)
 	/* A copy on top of itself, because what a namespace is born with can not be pivoted to. */
 	if (root < 0 || mounts_place(root, AT_FDCWD, ROOT_DIR, &err) < 0)
 		return failure_error(&in->failure, R_CAPABILITY_UNAVAILABLE, "root", &err);
-	if (mount("proc", ROOT_DIR "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  NULL) != 0)
+	if (mount("proc", ROOT_DIR "/proc", "proc", PROC_FLAGS, NULL) != 0)
 		return failure_sys(&in->failure, R_RUNTIME_UNAVAILABLE, "proc", -errno,
 				   "mount a procfs (in a container: is its /proc masked?)");
+	if (quotas_bound(ROOT_DIR "/proc/sys/user", &err) < 0)
+		return failure_error(&in->failure, R_CAPABILITY_UNAVAILABLE, "quotas", &err);
+	if (mount(NULL, ROOT_DIR "/proc", NULL, MS_REMOUNT | MS_RDONLY | PROC_FLAGS, NULL) != 0)
+		return FAIL(in, "proc", "make procfs read-only");
 	if (mount("devpts", ROOT_DIR "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
 		  "newinstance,ptmxmode=0666,mode=0600,max=" TERMINALS_MAX) != 0)
 		return FAIL(in, "devpts", "mount a devpts");
@@ -371,6 +376,10 @@ give_up(struct init *in)
 				   "enter the Landlock domain");
 	if (syscall(__NR_capset, &head, none) != 0)
 		return FAIL(in, "capabilities", "drop all capabilities");
+	/* For the command, by inheritance: the filter may not let it set this one. */
+	if (setrlimit(RLIMIT_CORE,
+		      &(const struct rlimit){plan_core_limit(p), plan_core_limit(p)}) != 0)
+		return FAIL(in, "limits", "set the limit of core files");
 	r = filter_install(&in->park->base->filters[plan_filter(p)]);
 	if (r < 0)
 		return failure_sys(&in->failure, R_CAPABILITY_UNAVAILABLE, "seccomp", r,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -146,6 +147,9 @@ clone_init(struct keeper *k, const struct init_start *start)
 	};
 	long pid;
 
+	/* Where Loom was started with 0, init could not go up to a 1 that its plan asks for. If we
+	 * cannot either, that plan is refused. */
+	(void)setrlimit(RLIMIT_CORE, &(const struct rlimit){1, 1});
 	if (act_as(k, k->park->spawn.host_id) < 0)
 		return k->failure.code;
 	pid = syscall(__NR_clone3, &args, sizeof(args));

@@ -52,8 +52,23 @@ unescape(char *s)
 	*out = '\0';
 }
 
+/* A copy of the table's text, cut into lines. */
+struct lines {
+	char *text;
+	struct mount_line *lines;
+	size_t n;
+};
+
+static void
+lines_fini(struct lines *l)
+{
+	free(l->text);
+	free(l->lines);
+	*l = (struct lines){0};
+}
+
 static int
-look_line(char *line, uint64_t mount_id, const char *path, struct mount_facts *f)
+parse_line(char *line, struct mount_line *ret)
 {
 	char *id = word(&line), *parent = word(&line), *device = word(&line), *root = word(&line);
 	char *point = word(&line), *options = word(&line), *w = word(&line), *type;
@@ -65,43 +80,73 @@ look_line(char *line, uint64_t mount_id, const char *path, struct mount_facts *f
 	if (parent == NULL || device == NULL || root == NULL || point == NULL || options == NULL ||
 	    type == NULL || decimal_parse(id, UINT64_MAX, &number) < 0)
 		return -EBADMSG;
+	unescape(root);
 	unescape(point);
-	if (number == mount_id) {
-		f->found = true;
-		(void)snprintf(f->fs, sizeof(f->fs), "%s", type);
-	}
-	/* A mount on the directory itself is the one it lies on, or hides it (found by reopening).
-	 */
-	if (!f->beneath && strcmp(point, path) != 0 && path_is_beneath(point, path)) {
-		f->beneath = true;
-		(void)snprintf(f->beneath_at, sizeof(f->beneath_at), "%s", point);
-	}
+	*ret = (struct mount_line){
+		.id = number, .dev = device, .root = root, .point = point, .type = type};
 	return 0;
 }
 
-int
-mount_table_look_in(const char *text, uint64_t mount_id, const char *path, struct mount_facts *ret,
-		    struct error *err)
+static int
+parse(const char *text, struct lines *ret, struct error *err)
 {
-	struct mount_facts f = {0};
-	char *copy = strdup(text), *line = copy;
+	CLEANUP(lines_fini) struct lines l = {.text = strdup(text)};
+	char *line = l.text;
+	size_t n = 1;
 	int r = 0;
 
-	if (copy == NULL)
+	for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++)
+		n++;
+	l.lines = calloc(n, sizeof(*l.lines));
+	if (l.text == NULL || l.lines == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
 	while (r == 0 && line != NULL && *line != '\0') {
 		char *end = strchr(line, '\n');
 
 		if (end != NULL)
 			*end = '\0';
-		r = look_line(line, mount_id, path, &f);
+		r = parse_line(line, &l.lines[l.n++]);
 		line = end != NULL ? end + 1 : NULL;
 	}
-	free(copy);
 	if (r < 0)
 		return error_set(err, r, "the table of mounts has a line that cannot be read");
-	*ret = f;
+	*ret = l;
+	l = (struct lines){0};
 	return 0;
+}
+
+static void
+look(const struct lines *l, uint64_t mount_id, const char *path, struct mount_facts *ret)
+{
+	struct mount_facts f = {0};
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct mount_line *m = &l->lines[i];
+
+		if (m->id == mount_id) {
+			f.found = true;
+			(void)snprintf(f.fs, sizeof(f.fs), "%s", m->type);
+		}
+		/* A mount on the directory itself is the one it lies on, or hides it (found by
+		 * reopening). */
+		if (!f.beneath && strcmp(m->point, path) != 0 && path_is_beneath(m->point, path)) {
+			f.beneath = true;
+			(void)snprintf(f.beneath_at, sizeof(f.beneath_at), "%s", m->point);
+		}
+	}
+	*ret = f;
+}
+
+int
+mount_table_look_in(const char *text, uint64_t mount_id, const char *path, struct mount_facts *ret,
+		    struct error *err)
+{
+	CLEANUP(lines_fini) struct lines l = {0};
+	int r = parse(text, &l, err);
+
+	if (r == 0)
+		look(&l, mount_id, path, ret);
+	return r;
 }
 
 /* The table as it was read last, for as long as the kernel says that it has not changed. */
@@ -109,6 +154,8 @@ static struct {
 	int fd;		 /* -1: none yet */
 	ino_t namespace; /* the mount namespace it is of */
 	struct buf text;
+	struct lines lines;
+	uint64_t generation;
 } table = {.fd = -1};
 
 static int
@@ -116,6 +163,7 @@ table_open(ino_t namespace, struct error *err)
 {
 	fd_closep(&table.fd);
 	buf_fini(&table.text);
+	lines_fini(&table.lines);
 	table.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	if (table.fd < 0)
 		return error_sys(err, -errno, "open the table of mounts");
@@ -144,12 +192,16 @@ table_refresh(struct error *err)
 	p.fd = table.fd;
 	if (poll(&p, 1, 0) < 0)
 		return error_sys(err, -errno, "ask for changes of the table of mounts");
-	if (p.revents == 0 && table.text.len > 0)
+	if (p.revents == 0 && table.lines.n > 0)
 		return 0;
 	if (lseek(table.fd, 0, SEEK_SET) != 0)
 		return error_sys(err, -errno, "read the table of mounts");
 	buf_reset(&table.text);
+	lines_fini(&table.lines);
+	table.generation++;
 	r = fd_read_to_end(table.fd, &table.text, err);
+	if (r == 0)
+		r = parse(table.text.data, &table.lines, err);
 	if (r < 0) {
 		fd_closep(&table.fd);
 		return error_prefix(err, "the table of mounts");
@@ -162,5 +214,36 @@ mount_table_look(uint64_t mount_id, const char *path, struct mount_facts *ret, s
 {
 	int r = table_refresh(err);
 
-	return r < 0 ? r : mount_table_look_in(table.text.data, mount_id, path, ret, err);
+	if (r == 0)
+		look(&table.lines, mount_id, path, ret);
+	return r;
+}
+
+int
+mount_table_lines(const struct mount_line **ret, size_t *ret_n, uint64_t *ret_generation,
+		  struct error *err)
+{
+	int r = table_refresh(err);
+
+	if (r < 0)
+		return r;
+	*ret = table.lines.lines;
+	*ret_n = table.lines.n;
+	if (ret_generation != NULL)
+		*ret_generation = table.generation;
+	return 0;
+}
+
+int
+mount_table_find(uint64_t mount_id, const struct mount_line **ret, struct error *err)
+{
+	int r = table_refresh(err);
+
+	if (r < 0)
+		return r;
+	*ret = NULL;
+	for (size_t i = 0; i < table.lines.n && *ret == NULL; i++)
+		if (table.lines.lines[i].id == mount_id)
+			*ret = &table.lines.lines[i];
+	return 0;
 }

@@ -3,6 +3,7 @@
 #define LOOM_BOX_MOUNT_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -14,6 +15,25 @@ struct mount_facts {
 	bool beneath;	      /* another mount lies strictly beneath the directory */
 	char beneath_at[256]; /* where, raw bytes, cut if longer */
 };
+
+/* One mount of this process's namespace; escapes undone. */
+struct mount_line {
+	uint64_t id;
+	const char *dev;   /* "254:0": of the file system */
+	const char *root;  /* the directory of the file system that it shows */
+	const char *point; /* where */
+	const char *type;
+};
+/*
+ * All of them, good until the next call here. *RET_GENERATION (may be NULL) is another number after
+ * each change of the table, or of the namespace this process is in.
+ */
+int mount_table_lines(const struct mount_line **ret, size_t *ret_n, uint64_t *ret_generation,
+		      struct error *err) MUST_CHECK;
+/* The one with this id, good as long; NULL: it is not in this namespace. */
+int mount_table_find(uint64_t mount_id, const struct mount_line **ret,
+		     struct error *err) MUST_CHECK;
+
 /* MOUNT_ID: of the directory (statx); PATH: of it, absolute, raw bytes. */
 int mount_table_look(uint64_t mount_id, const char *path, struct mount_facts *ret,
 		     struct error *err) MUST_CHECK;

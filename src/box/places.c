@@ -6,7 +6,9 @@
  * credentials) is in it too, and is looked up once more when a workspace lies in that home, since
  * it can appear any time.
  *
- * A workspace is then judged by walking ".." from its descriptor to the root.
+ * A workspace is then judged by walking ".." from its descriptor to the root, and, because a part of
+ * a place that is mounted elsewhere is not found so, by its path within its file system. For that,
+ * mounts beneath a place that show what nothing else does are places as well.
  */
 #include "box/places.h"
 
@@ -24,13 +26,14 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "box/mount_table.h"
+#include "box/own.h"
+#include "box/where.h"
 
 #define PLACES_MAX 65536
 #define AUTOFS_MAGIC 0x0187
 #define PLACES_REFRESH_MS 60000
-#define WALK_MAX 4096 /* levels above a workspace; the kernel's paths end there */
 #define WHY_MAX 256
-#define OWN_MAX 8 /* directories of Loom's own that are remembered */
 
 enum place_rule {
 	PLACE_ITSELF = 1,   /* may not be it */
@@ -75,13 +78,9 @@ static const char *const home_secrets[] = {
 };
 /* clang-format on */
 
-struct object {
-	dev_t dev;
-	ino_t ino;
-};
-
 struct place {
-	struct object at;
+	struct object at; /* all zero: known by WHERE only */
+	struct where where;
 	unsigned int rules; /* enum place_rule bits */
 	char name[96];	    /* for people */
 };
@@ -92,12 +91,6 @@ struct container {
 	size_t place;
 };
 
-/* A directory of Loom's own, with those above it. */
-struct own {
-	struct object chain[WALK_MAX];
-	int n; /* 0: not looked up yet */
-};
-
 static struct places {
 	struct place *places;
 	size_t n;
@@ -105,54 +98,11 @@ static struct places {
 	size_t n_above;
 	uint64_t made_ms;
 	struct timespec passwd;
+	uint64_t mounts; /* generation of the table of mounts */
 	bool made;
-	struct own *own[OWN_MAX];
 } known;
 
 static char why_text[WHY_MAX];
-
-static bool
-object_is(const struct object *a, const struct object *b)
-{
-	return a->dev == b->dev && a->ino == b->ino;
-}
-
-static struct object
-object_of(const struct stat *st)
-{
-	return (struct object){.dev = st->st_dev, .ino = st->st_ino};
-}
-
-/*
- * The directories from FD up to the root, itself first, into CHAIN. Returns how many, or a negative
- * errno value. The root is where ".." is itself.
- */
-static int
-chain_of(int fd, struct object *chain, struct error *err)
-{
-	CLEANUP(fd_closep) int cur = -1;
-	struct stat st;
-	int n = 0;
-
-	if (fstat(fd, &st) != 0)
-		return error_sys(err, -errno, "fstat a directory");
-	for (;;) {
-		int up;
-
-		chain[n++] = object_of(&st);
-		up = openat(cur >= 0 ? cur : fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (up < 0)
-			return error_sys(err, -errno, "look at the directory above");
-		fd_close(cur);
-		cur = up;
-		if (fstat(cur, &st) != 0)
-			return error_sys(err, -errno, "fstat a directory");
-		if (st.st_dev == chain[n - 1].dev && st.st_ino == chain[n - 1].ino)
-			return n;
-		if (n == WALK_MAX)
-			return error_set(err, -ELOOP, "too many directories above it");
-	}
-}
 
 static int
 container_add(struct places *p, const struct object *at, size_t place)
@@ -170,21 +120,22 @@ container_add(struct places *p, const struct object *at, size_t place)
 static int
 containers_add(struct places *p, int fd, size_t place, struct error *err)
 {
-	struct object *chain = malloc(WALK_MAX * sizeof(*chain));
+	struct object *chain = malloc(WHERE_LEVELS_MAX * sizeof(*chain));
 	int n, r = 0;
 
 	if (chain == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
-	n = chain_of(fd, chain, err);
+	n = where_chain(fd, chain, err);
 	for (int i = 1; r == 0 && i < n - 1; i++)
 		r = container_add(p, &chain[i], place);
 	free(chain);
 	return n < 0 ? n : r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 
+/* WHERE is taken. */
 static int
-place_add(struct places *p, const struct stat *st, const char *name, unsigned int rules,
-	  struct error *err)
+place_append(struct places *p, const struct object *at, struct where *where, const char *name,
+	     unsigned int rules, struct error *err)
 {
 	struct place *places;
 
@@ -194,10 +145,27 @@ place_add(struct places *p, const struct stat *st, const char *name, unsigned in
 	if (places == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
 	p->places = places;
-	places[p->n] = (struct place){.at = object_of(st), .rules = rules};
+	places[p->n] = (struct place){.at = *at, .where = *where, .rules = rules};
+	where->inside = NULL;
 	(void)snprintf(places[p->n].name, sizeof(places[p->n].name), "%s", name);
 	p->n++;
 	return 0;
+}
+
+static int
+place_add(struct places *p, int fd, const char *name, unsigned int rules, struct error *err)
+{
+	CLEANUP(where_fini) struct where where = {0};
+	struct object at;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) != 0)
+		return error_sys(err, -errno, "fstat %s", name);
+	at = object_of(&st);
+	r = where_find(fd, &where, err);
+	/* Hidden beneath a mount: it is an object only. */
+	return r < 0 && r != -EXDEV ? r : place_append(p, &at, &where, name, rules, err);
 }
 
 /*
@@ -209,16 +177,15 @@ place_add_path(struct places *p, const char *path, const char *name, unsigned in
 	       int *ret_fd, struct error *err)
 {
 	CLEANUP(fd_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
 	int r;
 
 	if (ret_fd != NULL)
 		*ret_fd = -1;
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES))
 		return 0;
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fd < 0)
 		return error_sys(err, -errno, "open %s", path);
-	r = place_add(p, &st, name, rules, err);
+	r = place_add(p, fd, name, rules, err);
 	if (r == 0 && (rules & PLACE_CONTAINS) != 0)
 		r = containers_add(p, fd, p->n - 1, err);
 	if (r == 0 && ret_fd != NULL)
@@ -246,13 +213,13 @@ secrets_add(struct places *p, int home, const char *whose, struct error *err)
 	if (fstatfs(home, &sfs) != 0 || sfs.f_type == AUTOFS_MAGIC)
 		return 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(home_secrets); i++) {
-		struct stat st;
+		CLEANUP(fd_closep) int fd = openat(home, home_secrets[i], O_PATH | O_CLOEXEC);
 		char name[96];
 
-		if (fstatat(home, home_secrets[i], &st, AT_NO_AUTOMOUNT) != 0)
+		if (fd < 0)
 			continue;
 		(void)snprintf(name, sizeof(name), "%s in %.60s", home_secrets[i], whose);
-		r = place_add(p, &st, name, PLACE_ITSELF | PLACE_BENEATH, err);
+		r = place_add(p, fd, name, PLACE_ITSELF | PLACE_BENEATH, err);
 	}
 	return r;
 }
@@ -289,10 +256,10 @@ homes_add(struct places *p, struct error *err)
 static void
 places_fini(struct places *p)
 {
+	for (size_t i = 0; i < p->n; i++)
+		where_fini(&p->places[i].where);
 	free(p->places);
 	free(p->above);
-	for (size_t i = 0; i < OWN_MAX; i++)
-		free(p->own[i]);
 	*p = (struct places){0};
 }
 
@@ -436,7 +403,7 @@ judge_walk(int fd, struct object *chain, int *ret_n, const char **ret_why, struc
 			return error_sys(err, -errno, "look at the directories above it");
 		if (n > 0 && st.st_dev == chain[n - 1].dev && st.st_ino == chain[n - 1].ino)
 			break;
-		if (n == WALK_MAX)
+		if (n == WHERE_LEVELS_MAX)
 			return error_set(err, -ELOOP, "too many directories above it");
 		chain[n] = object_of(&st);
 		*ret_why = judge_level(cur, chain, n++, &fine);
@@ -468,7 +435,7 @@ own_get(size_t i, int ours, const struct own **ret, struct error *err)
 		return error_set(err, -ENOMEM, "out of memory");
 	if (o->n == 0 || !object_is(&o->chain[0], &at)) {
 		o->n = 0;
-		n = chain_of(ours, o->chain, err);
+		n = where_chain(ours, o->chain, err);
 		if (n < 0)
 			return n;
 		o->n = n;
@@ -530,7 +497,7 @@ places_judge(int fd, const int *ours, size_t n_ours, const char **ret_why, struc
 	r = places_refresh(err);
 	if (r < 0)
 		return r;
-	chain = malloc(WALK_MAX * sizeof(*chain));
+	chain = malloc(WHERE_LEVELS_MAX * sizeof(*chain));
 	if (chain == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
 	r = judge_walk(fd, chain, &n, &found, err);

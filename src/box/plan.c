@@ -208,5 +208,24 @@ unsigned
 plan_filter(const struct plan *p)
 {
 	return ((p->flags & PLAN_PTRACE) != 0 ? FILTER_PTRACE : 0u) |
-	       (p->mode == WORKSPACE_DIRECT ? FILTER_NO_UNIX : 0u);
+	       (p->mode == WORKSPACE_DIRECT ? FILTER_NO_UNIX : 0u) |
+	       ((p->flags & PLAN_CORE) != 0 ? FILTER_CORE : 0u);
+}
+
+int
+plan_core_pattern(struct plan *p, const char *pattern, struct failure *f)
+{
+	if (*pattern == '@')
+		return failure_set(f, R_CAPABILITY_UNAVAILABLE, "plan", -EOPNOTSUPP,
+				   "kernel.core_pattern hands the memory of a crashed program to a "
+				   "socket of the host, whatever its limits are");
+	if (*pattern == '|')
+		p->flags |= PLAN_CORE;
+	return 0;
+}
+
+uint64_t
+plan_core_limit(const struct plan *p)
+{
+	return (p->flags & PLAN_CORE) != 0 ? 1 : 0;
 }

@@ -22,9 +22,6 @@
 #define PLAN_VERSION 1
 #define PLAN_STRINGS_MAX 32768
 #define PLAN_ENV_MAX (PROFILE_ENV_MAX + 8)
-/* RLIMIT_CORE: less than any file needs, and unlike 0 it also stops a core_pattern that is a pipe.
- */
-#define PLAN_CORE 1u
 #define PLAN_INSIDE_ID 1000u	    /* uid and gid of everything in a sandbox */
 #define PLAN_LOCKED_MAX (64u << 10) /* bytes: RLIMIT_MEMLOCK */
 #define PLAN_QUEUES_MAX (64u << 10) /* bytes: RLIMIT_MSGQUEUE */
@@ -36,6 +33,7 @@ enum plan_flag {
 	PLAN_CLIENT_ENV = 1 << 1, /* an environment blob is among the descriptors */
 	PLAN_PTRACE = 1 << 2,
 	PLAN_PREPARED = 1 << 3, /* the sandbox has its workspace already (spare.h) */
+	PLAN_CORE = 1 << 4,	/* the host's core_pattern is a pipe */
 };
 /* Descriptors that go with a plan, in this order; optional ones are left out when not due. */
 enum plan_fd {
@@ -78,6 +76,15 @@ int plan_derive(const struct operation *op, const struct profile *profile,
 bool plan_valid(const struct plan *p, size_t len);
 const char *plan_workspace_at(const struct plan *p);
 const char *plan_cwd(const struct plan *p);
+/*
+ * What the host's core_pattern, PATTERN, asks of a run; it is looked at when the run starts. A pipe
+ * to a program, which the kernel runs as the host's root: PLAN_CORE. A socket, which no limit of a
+ * process stops (core(5), Linux 6.16): the run is refused.
+ */
+int plan_core_pattern(struct plan *p, const char *pattern, struct failure *f) MUST_CHECK;
+/* RLIMIT_CORE, soft and hard. 0: no file. 1: no file either (less than the smallest), and the one
+ * value with which the kernel leaves a piped handler out (fs/coredump.c). */
+uint64_t plan_core_limit(const struct plan *p);
 /* Which filter: enum filter_flag. */
 unsigned plan_filter(const struct plan *p);
 /* The I-th of the environment's strings; they lie one after the other from the first. */

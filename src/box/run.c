@@ -24,6 +24,7 @@
 #include "box/box.h"
 #include "box/examine.h"
 #include "box/job.h"
+#include "box/procfs.h"
 
 struct run *
 run_find(struct box *b, uint64_t ticket)
@@ -286,6 +287,22 @@ make_shape(const struct plan *plan, const struct profile *profile, struct root_s
 	memcpy(ret->mounts, profile->mounts, sizeof(ret->mounts[0]) * profile->n_mounts);
 }
 
+/* What a crash would start on the host, as it is now. */
+static int
+look_at_core_pattern(struct run *r, struct failure *f)
+{
+	char pattern[256];
+	ssize_t n =
+		procfs_read(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
+
+	if (n == -ENOENT)
+		return 0; /* a kernel that dumps nothing */
+	if (n < 0)
+		return failure_sys(f, R_CAPABILITY_UNAVAILABLE, "plan", (int)n,
+				   "read kernel.core_pattern");
+	return plan_core_pattern(r->plan, pattern, f);
+}
+
 static int
 check_and_plan(struct run *r, const struct profile *profile, struct root_shape *shape,
 	       struct failure *f)
@@ -321,7 +338,7 @@ check_and_plan(struct run *r, const struct profile *profile, struct root_shape *
 		r->plan->flags |= PLAN_CLIENT_ENV;
 	}
 	make_shape(r->plan, profile, shape);
-	return 0;
+	return look_at_core_pattern(r, f);
 }
 
 /* When none is there yet, the layers are made while it comes. */

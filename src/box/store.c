@@ -231,6 +231,17 @@ count(const struct store_session *s, int workspace, uint64_t *ret_changes, uint6
 		*ret_changes = 1;
 }
 
+static int
+sync_layer(int dir, struct error *err)
+{
+	CLEANUP(fd_closep)
+	int upper = openat(dir, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (upper < 0 || syncfs(upper) != 0)
+		return error_sys(err, -errno, "sync the kept changes");
+	return 0;
+}
+
 int
 store_end(int sessions, struct store_session *s, int workspace, uint64_t *ret_changes,
 	  bool *ret_kept, struct error *err)
@@ -248,6 +259,11 @@ store_end(int sessions, struct store_session *s, int workspace, uint64_t *ret_ch
 		*ret_kept = false;
 		return 0;
 	}
+	/* The overlay is volatile: what the command synced was not. What is kept is, from here on.
+	 */
+	r = sync_layer(s->dir, err);
+	if (r < 0)
+		return r;
 	s->meta.changes = changes;
 	s->meta.bytes = bytes;
 	s->meta.ended_ms = wall_ms();

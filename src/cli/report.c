@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "cli/place.h"
 
 /* No path is deeper; the walk ends at the root long before. */
 #define WALK_MAX PATH_MAX
@@ -49,12 +50,30 @@ same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* 0 when DIR is neither the workspace nor beneath it. */
+/* The directories of ours that are there: a report must not empty a file of them. */
+static size_t
+own_places(struct stat ret[3])
+{
+	struct place place;
+	size_t n = 0;
+
+	if (place_here(&place, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < 3; i++) {
+		const char *const paths[] = {place.state, place.run, place.config};
+
+		n += stat(paths[i], &ret[n]) == 0;
+	}
+	return n;
+}
+
+/* 0 when DIR is neither the workspace nor a place of ours, nor beneath one. */
 static int
 check_outside(const char *path, int dir, int workspace, struct error *err)
 {
 	CLEANUP(fd_closep) int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-	struct stat ws, here, above;
+	struct stat ws, here, above, own[3];
+	const size_t n_own = own_places(own);
 
 	if (at < 0 || fstat(workspace, &ws) != 0 || fstat(at, &here) != 0)
 		return error_sys(err, -errno, "report %s: look at its directory", path);
@@ -66,6 +85,13 @@ check_outside(const char *path, int dir, int workspace, struct error *err)
 					 "report %s lies in the workspace, which the sandbox may "
 					 "change; name a file outside it",
 					 path);
+		for (size_t k = 0; k < n_own; k++)
+			if (same(&here, &own[k]))
+				return error_set(
+					err, -EINVAL,
+					"report %s lies in a directory of Loom's own; name "
+					"a file outside it",
+					path);
 		up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (up < 0 || fstat(up, &above) != 0) {
 			int code = -errno;

@@ -138,7 +138,13 @@ load_filter(const struct confine_table *t, struct error *err)
 		return error_set(err, -ENOMEM, "seccomp: no memory");
 	/* Not every build of libseccomp knows the attribute; the filter is the same without it. */
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	int r = add_lists(ctx, t, err);
+	/* A list of refusals is inherited by others, who say themselves what another ABI gets; the
+	 * library's default is to kill. */
+	int r = t->deny ? seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM)) : 0;
+	if (r < 0)
+		r = error_sys(err, r, "seccomp: action for another ABI");
+	if (r == 0)
+		r = add_lists(ctx, t, err);
 	if (r == 0 && (r = seccomp_load(ctx)) < 0)
 		r = error_sys(err, r, "seccomp: load");
 	seccomp_release(ctx);
