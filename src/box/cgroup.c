@@ -88,7 +88,7 @@ cgroup_read_number(int dir, const char *file, uint64_t *ret, struct error *err)
 int
 cgroup_read_key(int dir, const char *file, const char *key, uint64_t *ret)
 {
-	char text[4096];
+	char text[8192];
 	size_t len = strlen(key);
 	ssize_t n = read_small(dir, file, text, sizeof(text));
 

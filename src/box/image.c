@@ -40,7 +40,8 @@ image_enter(struct error *err)
 		return error_sys(err, -errno, "open our own image");
 	seals = fcntl(self, F_GET_SEALS);
 	if (seals >= 0 && (seals & SEALS) == SEALS) {
-		/* It runs; nobody needs to run or read it again, by whatever road ("#!/proc/self/exe"). */
+		/* It runs; nobody needs to run or read it again, by whatever road
+		 * ("#!/proc/self/exe"). */
 		if (fchmod(self, 0) != 0)
 			return error_sys(err, -errno, "close our own image");
 		return 0;

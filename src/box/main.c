@@ -27,10 +27,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "box/box.h"
 #include "box/image.h"
 #include "box/job.h"
 #include "box/landlock.h"
+#include "box/own.h"
 #ifdef LOOM_BOX_PROBE
 #include "box/probe.h"
 #endif
@@ -49,6 +51,7 @@ __asan_default_options(void)
 }
 #endif
 
+#define MOUNTINFO_MAX (4u << 20) /* bytes */
 #define EXPIRE_EVERY_US (UINT64_C(3600) * 1000000)
 
 /*
@@ -56,6 +59,8 @@ __asan_default_options(void)
  * so the box stays in it; it mounts nothing but in namespaces made for that (root.h). The network
  * is another matter: there is none here.
  */
+/* Where this is refused (a container's defaults), no sandbox can be had either: that is said to
+ * whoever asks for one. */
 static int
 leave_network(struct box *b, struct error *err)
 {
@@ -63,8 +68,40 @@ leave_network(struct box *b, struct error *err)
 	if (b->host_ns < 0)
 		return error_sys(err, -errno, "open the mount namespace");
 	if (unshare(CLONE_NEWNET) != 0)
-		return error_sys(err, -errno, "leave the host's network namespace");
+		(void)failure_set(&b->unavailable, R_RUNTIME_UNAVAILABLE, "namespaces", -errno,
+				  "namespaces may not be made here (%s), as in a container with "
+				  "its defaults; run Loom outside of it, or see loom doctor",
+				  strerror(errno));
 	return 0;
+}
+
+/*
+ * What is Loom's own: what was handed over of it, and the paths of it. Somebody who drives a box
+ * without a loomd has neither.
+ */
+static int
+know_places(struct error *err)
+{
+	static char paths[3 * PATH_BYTES_MAX];
+	CLEANUP(buf_fini) struct buf read;
+	const int fds[] = {INHERIT_CONFIG, INHERIT_RUN};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fds); i++)
+		if (fcntl(fds[i], F_SETFD, FD_CLOEXEC) == 0)
+			r = own_add_fd(fds[i], err);
+	buf_init(&read, sizeof(paths) - 1);
+	if (r < 0 || fcntl(INHERIT_PATHS, F_GETFD) < 0)
+		return r;
+	r = fd_read_to_end(INHERIT_PATHS, &read, err);
+	fd_close(INHERIT_PATHS);
+	if (r < 0)
+		return error_prefix(err, "the paths of Loom's own");
+	if (read.len > 0)
+		memcpy(paths, read.data, read.len);
+	for (size_t at = 0; r == 0 && at < read.len; at += strlen(paths + at) + 1)
+		r = own_add_path(paths + at, err);
+	return r;
 }
 
 static int
@@ -99,23 +136,61 @@ make_filters(struct box *b, struct error *err)
 	return r;
 }
 
+/*
+ * The first mount over a part of /proc, which hides something here that a procfs of a sandbox's own
+ * would show: a sandbox must not see more than whoever asks for it. These hide nothing: their mount
+ * points are empty directories that the kernel makes for them.
+ */
+static int
+find_mask(char *ret_at, size_t cap)
+{
+	static const char *const file_systems[] = {"/proc/sys/fs/binfmt_misc", "/proc/fs/nfsd",
+						   "/proc/xen"};
+	char *text = malloc(MOUNTINFO_MAX), *at = text;
+	struct procfs_mount m;
+	int r = text == NULL
+			? -ENOMEM
+			: (int)procfs_read(AT_FDCWD, "/proc/self/mountinfo", text, MOUNTINFO_MAX);
+
+	ret_at[0] = '\0';
+	while (r >= 0 && ret_at[0] == '\0' && procfs_mount_next(&at, &m)) {
+		bool known = strcmp(m.at, "/proc") == 0 || !path_is_beneath(m.at, "/proc");
+
+		for (size_t i = 0; i < ARRAY_LEN(file_systems); i++)
+			known = known || strcmp(m.at, file_systems[i]) == 0;
+		if (!known)
+			(void)snprintf(ret_at, cap, "%s", m.at);
+	}
+	free(text);
+	return r < 0 ? r : 0;
+}
+
 /* What a machine may lack: then every run is refused with this, and nothing else is affected. */
 static void
 find_capabilities(struct box *b)
 {
+	char mask[256] = "";
 	struct failure *f = &b->unavailable;
 	struct error err = {0};
 
 	b->base.landlock_abi = landlock_abi();
-	if (b->base.landlock_abi < LANDLOCK_ABI_MIN)
+	if (f->code == 0 && find_mask(mask, sizeof(mask)) < 0)
+		(void)failure_set(f, R_RUNTIME_UNAVAILABLE, "proc", -EIO,
+				  "the list of mounts cannot be read");
+	if (f->code == 0 && mask[0] != '\0')
+		(void)failure_set(f, R_RUNTIME_UNAVAILABLE, "proc", -EPERM,
+				  "%s is masked by a mount, as in a container; a sandbox would see "
+				  "what is hidden here. Run Loom where /proc is whole",
+				  mask);
+	if (f->code == 0 && b->base.landlock_abi < LANDLOCK_ABI_MIN)
 		(void)failure_set(
 			f, R_RUNTIME_UNAVAILABLE, "landlock", -EOPNOTSUPP,
 			"Landlock is not there, or older than ABI %d (Linux 5.19); is it in "
 			"the kernel's lsm= list?",
 			LANDLOCK_ABI_MIN);
-	else if (idrange_claim(&b->ids, &err) < 0)
+	if (f->code == 0 && idrange_claim(&b->ids, &err) < 0)
 		(void)failure_error(f, R_CAPABILITY_UNAVAILABLE, "ids", &err);
-	else if (cgroups_open(&b->cgroups, &err) < 0)
+	if (f->code == 0 && cgroups_open(&b->cgroups, &err) < 0)
 		(void)failure_error(f, R_CAPABILITY_UNAVAILABLE, "cgroup", &err);
 	if (f->code != 0)
 		log_warning("no sandbox can be had: %s", f->text);
@@ -132,6 +207,8 @@ start(struct box *b, struct error *err)
 
 	r = secret_read_fd(&b->key, INHERIT_KEY, RECEIPT_KEY_LEN, err);
 	fd_close(INHERIT_KEY);
+	if (r == 0)
+		r = know_places(err);
 	if (r == 0)
 		r = leave_network(b, err);
 	if (r == 0)

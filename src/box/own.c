@@ -110,7 +110,7 @@ ask(struct question *q, int fd, bool above, struct error *err)
 
 /* TARGET instead of the first component of REST, whose end is at AFTER. */
 static int
-splice(char rest[PATH_BYTES_MAX], const char *after, const char *target, struct error *err)
+follow_link(char rest[PATH_BYTES_MAX], const char *after, const char *target, struct error *err)
 {
 	char copy[PATH_BYTES_MAX];
 	int n = snprintf(copy, sizeof(copy), "%s%s", target, after);
@@ -144,7 +144,7 @@ step(int *at, char rest[PATH_BYTES_MAX], bool *ret_link, struct error *err)
 		int r;
 
 		target[n] = '\0';
-		r = splice(rest, rest + skip + len, target, err);
+		r = follow_link(rest, rest + skip + len, target, err);
 		if (r < 0 || target[0] != '/')
 			return r < 0 ? r : 1;
 		next = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

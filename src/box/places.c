@@ -263,6 +263,125 @@ places_fini(struct places *p)
 	*p = (struct places){0};
 }
 
+/* Is PATH within a place nothing of which is anybody's, by WHERE? */
+static bool
+in_place(const struct places *p, size_t n, const struct where *w)
+{
+	const struct place *in = NULL;
+
+	/* The innermost counts: /usr/src is in /usr. */
+	for (size_t i = 0; i < n; i++) {
+		const struct place *at = &p->places[i];
+
+		if ((at->rules & (PLACE_BENEATH | PLACE_FINE)) == 0 ||
+		    !where_beneath(w, &at->where))
+			continue;
+		if (in == NULL || strlen(at->where.inside) > strlen(in->where.inside))
+			in = at;
+	}
+	return in != NULL && (in->rules & PLACE_BENEATH) != 0;
+}
+
+/* Where the directory is that M covers, as far as names tell: on the mount around it. */
+static int
+covered_by(const struct mount_line *m, const struct mount_line *lines, size_t n, struct where *ret)
+{
+	const struct mount_line *around = NULL;
+	const char *rest;
+	char *inside = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(lines[i].point, m->point) != 0 &&
+		    path_is_beneath(m->point, lines[i].point) &&
+		    (around == NULL || strlen(lines[i].point) >= strlen(around->point)))
+			around = &lines[i];
+	if (around == NULL)
+		return 0;
+	rest = around->point[1] == '\0' ? m->point : m->point + strlen(around->point);
+	if (asprintf(&inside, "%s%s", around->root[1] == '\0' ? "" : around->root, rest) < 0)
+		return -ENOMEM;
+	(void)snprintf(ret->dev, sizeof(ret->dev), "%s", around->dev);
+	ret->inside = inside;
+	return 0;
+}
+
+static struct where
+shown_by(const struct mount_line *m)
+{
+	struct where w = {.inside = (char *)(uintptr_t)m->root};
+
+	(void)snprintf(w.dev, sizeof(w.dev), "%s", m->dev);
+	return w;
+}
+
+/*
+ * Does M show what people have elsewhere: a home, the root, or a part of what a wider mount that is
+ * in no place (HIDDEN) shows? Then it is a view of that, and not a place.
+ */
+static bool
+is_view(const struct places *p, size_t n_places, size_t m, const struct mount_line *lines,
+	const bool *hidden, size_t n)
+{
+	const struct where shown = shown_by(&lines[m]);
+
+	for (size_t i = 0; i < n_places; i++)
+		if ((p->places[i].rules & (PLACE_BENEATH | PLACE_FINE)) == 0 &&
+		    where_beneath(&p->places[i].where, &shown))
+			return true;
+	for (size_t i = 0; i < n; i++) {
+		const struct where other = shown_by(&lines[i]);
+
+		if (!hidden[i] && where_beneath(&shown, &other) && !where_same(&shown, &other))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A file system that is mounted beneath a place belongs to it, and a part of it that is bound
+ * elsewhere does as well. A mount beneath such a one is told by the first pass that knows it.
+ */
+static int
+mounts_add(struct places *p, struct error *err)
+{
+	const struct mount_line *lines;
+	const size_t n_places = p->n;
+	bool *hidden;
+	size_t n;
+	int r = mount_table_lines(&lines, &n, NULL, err);
+
+	if (r < 0)
+		return r;
+	hidden = calloc(n + 1, sizeof(*hidden));
+	if (hidden == NULL)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		CLEANUP(where_fini) struct where at = {0};
+
+		r = covered_by(&lines[i], lines, n, &at);
+		hidden[i] = r == 0 && in_place(p, n_places, &at);
+	}
+	/* What is mounted on a place, or beneath one that is hidden. */
+	for (size_t i = 0; r == 0 && i < n; i++)
+		for (size_t k = 0; k < n && !hidden[i]; k++)
+			hidden[i] = hidden[k] && path_is_beneath(lines[i].point, lines[k].point);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct object nothing = {0};
+		struct where shown = shown_by(&lines[i]);
+
+		if (!hidden[i] || is_view(p, n_places, i, lines, hidden, n))
+			continue;
+		shown.inside = strdup(shown.inside);
+		r = shown.inside == NULL
+			    ? -ENOMEM
+			    : place_append(p, &nothing, &shown, lines[i].point,
+					   PLACE_ITSELF | PLACE_BENEATH, err);
+		where_fini(&shown);
+	}
+	free(hidden);
+	return r == -ENOMEM ? error_set(err, r, "out of memory") : r;
+}
+
 static int
 places_make(struct places *p, struct error *err)
 {
@@ -271,19 +390,25 @@ places_make(struct places *p, struct error *err)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fixed_places); i++)
 		r = place_add_path(p, fixed_places[i].path, fixed_places[i].path,
 				   fixed_places[i].rules, NULL, err);
-	return r < 0 ? r : homes_add(p, err);
+	if (r == 0)
+		r = homes_add(p, err);
+	return r == 0 ? mounts_add(p, err) : r;
 }
 
 static int
 places_refresh(struct error *err)
 {
 	CLEANUP(places_fini) struct places fresh = {0};
+	const struct mount_line *lines;
 	struct stat st = {0};
-	uint64_t now = clock_boot_ms();
-	int r;
+	uint64_t now = clock_boot_ms(), generation;
+	size_t n;
+	int r = mount_table_lines(&lines, &n, &generation, err);
 
+	if (r < 0)
+		return r;
 	(void)stat("/etc/passwd", &st);
-	if (known.made && now - known.made_ms < PLACES_REFRESH_MS &&
+	if (known.made && now - known.made_ms < PLACES_REFRESH_MS && known.mounts == generation &&
 	    known.passwd.tv_sec == st.st_mtim.tv_sec && known.passwd.tv_nsec == st.st_mtim.tv_nsec)
 		return 0;
 	r = places_make(&fresh, err);
@@ -292,6 +417,7 @@ places_refresh(struct error *err)
 	fresh.made = true;
 	fresh.made_ms = now;
 	fresh.passwd = st.st_mtim;
+	fresh.mounts = generation;
 	places_fini(&known);
 	known = fresh;
 	fresh = (struct places){0};
@@ -417,96 +543,122 @@ judge_walk(int fd, struct object *chain, int *ret_n, const char **ret_why, struc
 	return 0;
 }
 
-/* OURS and what is above it, remembered as number I until the table is made anew. */
-static int
-own_get(size_t i, int ours, const struct own **ret, struct error *err)
+/* REST, beneath a home: is it one of its secrets, in one, or above one? */
+static const char *
+judge_rest(const char *rest, const struct place *home)
 {
-	struct own *o = known.own[i];
-	struct object at;
-	struct stat st;
-	int n;
+	char path[PATH_BYTES_MAX];
 
-	if (fstat(ours, &st) != 0)
-		return error_sys(err, -errno, "fstat a directory of Loom's own");
-	at = object_of(&st);
-	if (o == NULL)
-		o = known.own[i] = calloc(1, sizeof(*o));
-	if (o == NULL)
+	for (size_t i = 0; i < ARRAY_LEN(home_secrets); i++) {
+		(void)snprintf(path, sizeof(path), "/%s", home_secrets[i]);
+		if (path_is_beneath(rest, path))
+			return why(rest[strlen(path)] == '\0' ? "is" : "lies beneath",
+				   home_secrets[i], home->name);
+		if (path_is_beneath(path, rest))
+			return why("contains", home_secrets[i], home->name);
+	}
+	return NULL;
+}
+
+/* The rules again, by where W lies in its file system. */
+static const char *
+judge_where(const struct where *w)
+{
+	size_t fine = 0;
+
+	for (size_t i = 0; i < known.n; i++) {
+		const struct place *p = &known.places[i];
+
+		if ((p->rules & PLACE_FINE) != 0 && where_beneath(w, &p->where) &&
+		    !where_same(w, &p->where) && strlen(p->where.inside) > fine)
+			fine = strlen(p->where.inside);
+	}
+	for (size_t i = 0; i < known.n; i++) {
+		const struct place *p = &known.places[i];
+		bool beneath = where_beneath(w, &p->where), same = where_same(w, &p->where);
+		const char *found = NULL;
+
+		if (same && (p->rules & PLACE_ITSELF) != 0)
+			return why("is", p->name, NULL);
+		if (beneath && !same && (p->rules & PLACE_BENEATH) != 0 &&
+		    strlen(p->where.inside) >= fine)
+			return why("lies beneath", p->name, NULL);
+		if (!same && (p->rules & PLACE_CONTAINS) != 0 && where_beneath(&p->where, w))
+			return why("contains", p->name, NULL);
+		if (beneath && !same && (p->rules & PLACE_HOME) != 0)
+			found = judge_rest(p->where.inside[1] == '\0'
+						   ? w->inside
+						   : w->inside + strlen(p->where.inside),
+					   p);
+		if (found != NULL)
+			return found;
+	}
+	return NULL;
+}
+
+static const char *
+why_own(enum own_answer answer)
+{
+	static const char *const how[] = {
+		[OWN_IS] = "is", [OWN_BENEATH] = "lies beneath", [OWN_CONTAINS] = "contains"};
+
+	return answer == OWN_APART ? NULL : why(how[answer], "a directory of Loom's own", NULL);
+}
+
+/* HOST: all rules, else those for Loom's own only. */
+static int
+judge(int fd, bool host, const int *ours, size_t n_ours, struct object *chain,
+      const char **ret_why, struct error *err)
+{
+	CLEANUP(where_fini) struct where w = {0};
+	enum own_answer answer = OWN_APART;
+	const char *found = NULL;
+	int n = 0, r;
+
+	r = host ? judge_walk(fd, chain, &n, &found, err) : where_chain(fd, chain, err);
+	if (r >= 0 && !host)
+		n = r;
+	if (r >= 0 && found == NULL && host)
+		found = judge_contains(&chain[0]);
+	/* What cannot be told is no workspace either, but for a reason that examine knows. */
+	if (r >= 0 && found == NULL)
+		r = where_find(fd, &w, err);
+	if (r == -EXDEV && host)
+		r = 0;
+	if (r >= 0 && found == NULL && host)
+		found = judge_where(&w);
+	if (r >= 0 && found == NULL)
+		r = own_judge(chain, n, &w, ours, n_ours, &answer, err);
+	if (r < 0)
+		return r;
+	*ret_why = found != NULL ? found : why_own(answer);
+	return 0;
+}
+
+static int
+judge_alone(int fd, bool host, const int *ours, size_t n_ours, const char **ret_why,
+	    struct error *err)
+{
+	struct object *chain = malloc(WHERE_LEVELS_MAX * sizeof(*chain));
+	int r;
+
+	if (chain == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (o->n == 0 || !object_is(&o->chain[0], &at)) {
-		o->n = 0;
-		n = where_chain(ours, o->chain, err);
-		if (n < 0)
-			return n;
-		o->n = n;
-	}
-	*ret = o;
-	return 0;
-}
-
-static const char *
-judge_own(const struct own *o, const struct object *chain, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (object_is(&chain[i], &o->chain[0]))
-			return why(i == 0 ? "is" : "lies beneath", "a directory of Loom's own",
-				   NULL);
-	for (int i = 1; i < o->n; i++)
-		if (object_is(&chain[0], &o->chain[i]))
-			return why("contains", "a directory of Loom's own", NULL);
-	return NULL;
-}
-
-/* The state directory is above the first, so its chain is the rest of that one's. */
-static const char *
-judge_state(const struct own *o, const struct object *chain, int n)
-{
-	for (int i = 0; o->n > 1 && i < n; i++)
-		if (object_is(&chain[i], &o->chain[1]))
-			return why(i == 0 ? "is" : "lies beneath", "a directory of Loom's own",
-				   NULL);
-	return NULL;
-}
-
-static int
-judge_all_ours(const int *ours, size_t n_ours, const struct object *chain, int n,
-	       const char **ret_why, struct error *err)
-{
-	if (n_ours > OWN_MAX)
-		return error_set(err, -EINVAL, "too many directories of Loom's own");
-	for (size_t i = 0; *ret_why == NULL && i < n_ours; i++) {
-		const struct own *o = NULL;
-		int r = own_get(i, ours[i], &o, err);
-
-		if (r < 0)
-			return r;
-		*ret_why = judge_own(o, chain, n);
-		if (*ret_why == NULL && i == 0)
-			*ret_why = judge_state(o, chain, n);
-	}
-	return 0;
+	r = judge(fd, host, ours, n_ours, chain, ret_why, err);
+	free(chain);
+	return r;
 }
 
 int
 places_judge(int fd, const int *ours, size_t n_ours, const char **ret_why, struct error *err)
 {
-	struct object *chain;
-	const char *found = NULL;
-	int n = 0, r;
+	int r = places_refresh(err);
 
-	r = places_refresh(err);
-	if (r < 0)
-		return r;
-	chain = malloc(WHERE_LEVELS_MAX * sizeof(*chain));
-	if (chain == NULL)
-		return error_set(err, -ENOMEM, "out of memory");
-	r = judge_walk(fd, chain, &n, &found, err);
-	if (r == 0 && found == NULL)
-		found = judge_contains(&chain[0]);
-	if (r == 0 && found == NULL)
-		r = judge_all_ours(ours, n_ours, chain, n, &found, err);
-	free(chain);
-	if (r == 0)
-		*ret_why = found;
-	return r;
+	return r < 0 ? r : judge_alone(fd, true, ours, n_ours, ret_why, err);
+}
+
+int
+places_judge_own(int fd, const char **ret_why, struct error *err)
+{
+	return judge_alone(fd, false, NULL, 0, ret_why, err);
 }

@@ -220,6 +220,7 @@ out_deliver(struct relay_out *o, bool terminal)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0) {
+			o->error = n < 0 && errno != EPIPE ? errno : 0;
 			out_unheard(o, terminal);
 			return;
 		}
@@ -307,6 +308,7 @@ relay_finished(const struct relay *r)
 void
 relay_stream(struct relay_out *o, struct sandbox_stream *ret)
 {
-	*ret = (struct sandbox_stream){.bytes = o->bytes, .truncated = o->truncated};
+	*ret = (struct sandbox_stream){
+		.bytes = o->bytes, .truncated = o->truncated, .error = o->error};
 	sha256_end(o->hash, ret->sha256);
 }

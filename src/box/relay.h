@@ -37,6 +37,7 @@ struct relay_out {
 	struct sha256 *hash;
 	uint64_t bytes, delivered;
 	bool truncated;
+	int error;	   /* what the client's stream said when it took no more; not EPIPE */
 	uint32_t held, at; /* bytes in `buffer` still to be delivered, from `at` */
 	uint8_t *buffer;
 };

@@ -25,6 +25,7 @@
 #include "base/path.h"
 #include "box/landlock.h"
 #include "box/mounts.h"
+#include "box/places.h"
 #include "box/procfs.h"
 #include "box/rootfiles.h"
 #include "box/source.h"
@@ -194,6 +195,18 @@ clone_read_only(int at, const char *path, int *ret, struct error *err)
 	return r;
 }
 
+/* Loom's own is nobody's to see, wherever it lies. */
+static int
+judge_own(int fd, const char *path, struct error *err)
+{
+	const char *why;
+	int r = places_judge_own(fd, &why, err);
+
+	if (r < 0 || why == NULL)
+		return r;
+	return error_set(err, -EACCES, "%s cannot be shown: it %s", path, why);
+}
+
 static int
 sources_open(const struct root_shape *shape, struct sources *s, struct error *err)
 {
@@ -217,6 +230,8 @@ sources_open(const struct root_shape *shape, struct sources *s, struct error *er
 		int at = mounts_open_plain(s->host, shape->mounts[i].host + 1, err);
 
 		r = at < 0 ? at : source_judge(at, shape->mounts[i].host, err);
+		if (r == 0)
+			r = judge_own(at, shape->mounts[i].host, err);
 		if (r == 0)
 			r = clone_read_only(at, "", &s->mounts[i], err);
 	}

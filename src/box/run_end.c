@@ -28,15 +28,16 @@ run_facts_json(const struct sandbox_facts *f)
 	hex_encode(f->landlock_digest, 32, landlock);
 	hex_encode(f->mounts_digest, 32, mounts);
 	hex_encode(f->plan_digest, 32, plan);
-	return json_pack("{s:{s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:b},s:{s:i,s:s},s:I,s:{s:i,s:s},s:{s:i,s:s},"
-			 "s:s}",
-			 "cgroup", "version", (int)c->version, "memory", (json_int_t)c->memory,
-			 "swap", (json_int_t)c->swap, "sockets", (json_int_t)c->sockets, "cpuQuota", (json_int_t)c->cpu_quota,
-			 "cpuPeriod", (json_int_t)c->cpu_period, "pids", (json_int_t)c->pids,
-			 "swapCounted", (int)c->swap_counted, "filter", "count", (int)f->filters,
-			 "digest", filter, "hostId", (json_int_t)f->host_id, "landlock", "abi",
-			 (int)f->landlock_abi, "digest", landlock, "mounts", "count",
-			 (int)f->mounts, "digest", mounts, "plan", plan);
+	return json_pack(
+		"{s:{s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:b},s:{s:i,s:s},s:I,s:{s:i,s:s},s:{s:i,s:s},"
+		"s:s}",
+		"cgroup", "version", (int)c->version, "memory", (json_int_t)c->memory, "swap",
+		(json_int_t)c->swap, "sockets", (json_int_t)c->sockets, "cpuQuota",
+		(json_int_t)c->cpu_quota, "cpuPeriod", (json_int_t)c->cpu_period, "pids",
+		(json_int_t)c->pids, "swapCounted", (int)c->swap_counted, "filter", "count",
+		(int)f->filters, "digest", filter, "hostId", (json_int_t)f->host_id, "landlock",
+		"abi", (int)f->landlock_abi, "digest", landlock, "mounts", "count", (int)f->mounts,
+		"digest", mounts, "plan", plan);
 }
 
 /* Tell it. The run is over; what is left of it is freed. */
@@ -202,6 +203,28 @@ stream_of(struct output_result *to, const struct sandbox_stream *from)
 	memcpy(to->sha256, from->sha256, sizeof(to->sha256));
 }
 
+/* Output that did not arrive whole is said, and where it was lost to a fault it is no success. */
+static void
+judge_delivery(struct exec_result *x, const struct sandbox_stream *s, const char *name)
+{
+	if (s->error != 0 && x->exit_kind == EXIT_STATUS && x->exit_value == 0) {
+		x->status = RESULT_FAILED;
+		x->exit_kind = EXIT_FAILED;
+		x->reason = R_INTERNAL;
+		(void)snprintf(x->step, sizeof(x->step), "relay");
+	}
+	if (x->detail[0] != '\0')
+		return;
+	if (s->error != 0)
+		(void)snprintf(x->detail, sizeof(x->detail), "standard %s could not be written: %s",
+			       name, strerror(s->error));
+	else if (s->truncated != 0)
+		(void)snprintf(x->detail, sizeof(x->detail),
+			       "standard %s was cut: %llu bytes are more than the profile's "
+			       "limits.output",
+			       name, (unsigned long long)s->bytes);
+}
+
 void
 run_done(struct run *r, const struct sandbox_done *m)
 {
@@ -221,6 +244,8 @@ run_done(struct run *r, const struct sandbox_done *m)
 			       (unsigned long long)x->oom_kills);
 	stream_of(&x->out, &m->out);
 	stream_of(&x->err, &m->err);
+	judge_delivery(x, &m->out, "output");
+	judge_delivery(x, &m->err, "error");
 	run_end(r);
 }
 

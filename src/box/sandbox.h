@@ -140,7 +140,8 @@ struct sandbox_stream {
 	uint64_t bytes; /* produced */
 	uint8_t sha256[32];
 	uint8_t truncated;
-	uint8_t pad[7];
+	uint8_t pad[3];
+	int32_t error; /* why the client's stream took no more; 0: it did, or nobody listened */
 };
 struct sandbox_done {
 	uint32_t type;

@@ -85,6 +85,8 @@ say_ending(const struct msg_run_done *m, const char *command)
 
 	if (ending->words == NULL && m->exit_kind == EXIT_SIGNAL && m->detail.len > 0)
 		say("killed by signal %d: %.*s", m->exit_value, TEXT(m->detail));
+	else if (ending->words == NULL && m->detail.len > 0)
+		say("%.*s", TEXT(m->detail));
 	if (ending->words == NULL)
 		return;
 	if (ending->names_command)

@@ -161,6 +161,27 @@ wire_key(struct wiring *w, struct error *err)
 	return r;
 }
 
+/*
+ * So that the box knows where the next start will look. Not as arguments: a sandbox's first process
+ * shows the box's arguments to everybody inside. Three paths fit into a pipe.
+ */
+static int
+wire_paths(struct wiring *w, const struct places_spec *paths, struct error *err)
+{
+	const char *const all[] = {paths->state, paths->run, paths->config};
+	int fds[2], r;
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0)
+		return error_sys(err, -errno, "pipe for paths");
+	r = wiring_add(w, CHILD_BOX, INHERIT_PATHS, fds[0], err);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(all); i++)
+		if (all[i] != NULL)
+			r = fd_write_all(fds[1], all[i], strlen(all[i]) + 1, err);
+	fd_close(fds[0]);
+	fd_close(fds[1]);
+	return r;
+}
+
 static int
 wire_all(struct wiring *w, struct child *children, const struct spawn_spec *spec, struct error *err)
 {
@@ -173,6 +194,8 @@ wire_all(struct wiring *w, struct child *children, const struct spawn_spec *spec
 		{CHILD_BOX, INHERIT_STATE, spec->places->sessions},
 		{CHILD_AUTHORITY, INHERIT_STATE, spec->places->views},
 		{CHILD_AUTHORITY, INHERIT_CONFIG, spec->places->config},
+		{CHILD_BOX, INHERIT_CONFIG, spec->places->config},
+		{CHILD_BOX, INHERIT_RUN, spec->places->run},
 		{CHILD_AUTHORITY, INHERIT_CLI_LISTEN, spec->cli_listen},
 		{CHILD_AUTHORITY, INHERIT_HTTP_LISTEN, spec->http_listen},
 	};
@@ -186,6 +209,8 @@ wire_all(struct wiring *w, struct child *children, const struct spawn_spec *spec
 			      INHERIT_AUTHORITY, err);
 	for (size_t i = 0; r == 0 && i < CHILD_COUNT; i++)
 		r = wire_ours(w, &children[i], (enum child_id)i, err);
+	if (r == 0)
+		r = wire_paths(w, spec->paths, err);
 	return r == 0 ? wire_key(w, err) : r;
 }
 

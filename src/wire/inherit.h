@@ -15,8 +15,10 @@ enum inherit_fd {
 	INHERIT_CLI_LISTEN = 9,   /* authority: listening SEQPACKET socket cli.sock */
 	INHERIT_HTTP_LISTEN = 10, /* authority: listening STREAM socket loom.sock */
 	INHERIT_STATE = 11,       /* ledger: DIR/ledger; box: DIR/sessions; authority: DIR/views */
-	INHERIT_CONFIG = 12,      /* authority: the configuration directory; closed when there is none */
-	INHERIT_END = 13,
+	INHERIT_CONFIG = 12,      /* authority, box: the configuration directory; closed when there is none */
+	INHERIT_RUN = 13,         /* box: the run directory */
+	INHERIT_PATHS = 14,       /* box: pipe with the paths of state, run, configuration, each with its NUL */
+	INHERIT_END = 15,
 };
 
 #endif

@@ -45,6 +45,37 @@ inside --profile dw -- /usr/bin/python3 call.py host.sock direct-1 >/dev/null 2>
 refuse "direct: the host's server hears nothing" grep -q direct-1 "$T/got"
 inside --profile ro -- /usr/bin/python3 call.py /mnt/tools/host.sock readonly-1 >/dev/null 2>&1
 refuse "read-only mount: the host's server hears nothing" grep -q readonly-1 "$T/got"
+cat >"$WS/dgram.py" <<'PY'
+import socket, sys
+# One end of a pair of datagram sockets can send to any name.
+a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.sendto(b"pair-1", sys.argv[1])
+PY
+python3 -c 'import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o777); print("up", flush=True)
+while True: open(sys.argv[2], "ab").write(s.recv(100) + b"\n")' "$WS/dgram.sock" "$T/got2" >"$T/up2" &
+BG="$BG $!"
+for _ in 1 2 3 4 5 6 7 8 9 10; do grep -q up "$T/up2" && break; sleep 0.2; done
+: >"$T/got2"
+inside --profile dw -- /usr/bin/python3 dgram.py dgram.sock >/dev/null 2>&1
+sleep 0.3
+refuse "direct: nor by a pair of datagram sockets" grep -q pair-1 "$T/got2"
+python3 "$WS/dgram.py" "$WS/dgram.sock"
+sleep 0.3
+check "control: outside, it does" grep -q pair-1 "$T/got2"
+cat >"$WS/tools.py" <<'PY'
+import multiprocessing, subprocess
+def square(x): return x * x
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as p: print("pool", p.map(square, [2, 3]))
+    print("pipe", subprocess.run("echo a | cat", shell=True, capture_output=True, text=True).stdout.strip())
+PY
+inside --profile dw -- /usr/bin/python3 tools.py >"$T/out" 2>&1
+check "control: inside, direct: processes of Python work together" sh -c "grep -qx 'pool \[4, 9\]' '$T/out' && grep -qx 'pipe a' '$T/out'"
+if command -v make >/dev/null; then
+	printf 'all: a b c\na b c:\n\t@echo made $@\n' >"$WS/Makefile"
+	inside --profile dw -- make -j3 >"$T/out" 2>&1
+	check "control: inside, direct: make -j works" test "$(grep -c ^made "$T/out")" = 3
+fi
 inside --profile dw -- /usr/bin/python3 -c 'import socket; a, b = socket.socketpair(); a.send(b"x"); print(b.recv(1))' >"$T/out" 2>&1
 check "control: inside, a pair of sockets works" grep -q "b'x'" "$T/out"
 python3 "$WS/call.py" "$WS/host.sock" outside-1 >/dev/null

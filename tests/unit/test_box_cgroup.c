@@ -160,6 +160,37 @@ a_file_that_takes_nothing_is_an_error(void **state)
 }
 
 static void
+without_a_count_of_socket_memory_there_is_no_session(void **state)
+{
+	static const char *const files[] = {"memory.stat", "cgroup.subtree_control",
+					    "memory.kmem.tcp.limit_in_bytes"};
+	struct cgroups c;
+	struct error err = {0};
+	char path[128];
+
+	cgroups_init(&c);
+	c.n = 1;
+	c.top[0] = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(cgroup_v1.prepare(&c, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "sockets"));
+	put(base, files[2], "9223372036854771712\n");
+	err = (struct error){0};
+	assert_ok(cgroup_v1.prepare(&c, &err));
+	put(base, files[1], "cpu memory pids\n");
+	put(base, files[0], "anon 1\nfile 2\nsocket 3\n");
+	assert_int_equal(cgroup_v2.prepare(&c, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.text, "sockets"));
+	put(base, files[0], "anon 1\nfile 2\nsock 0\n");
+	err = (struct error){0};
+	assert_ok(cgroup_v2.prepare(&c, &err));
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", base, files[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	fd_closep(&c.top[0]);
+}
+
+static void
 membership_is_read_by_controller(void **state)
 {
 	struct cgroups c;
@@ -249,6 +280,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(version_2_is_limited_read_back_and_asked),
 		cmocka_unit_test(a_file_that_takes_nothing_is_an_error),
+		cmocka_unit_test(without_a_count_of_socket_memory_there_is_no_session),
 		cmocka_unit_test(membership_is_read_by_controller),
 		cmocka_unit_test(numbers_and_words_of_cgroup_files),
 		cmocka_unit_test(lines_of_mountinfo_are_split_or_refused),

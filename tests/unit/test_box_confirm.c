@@ -98,6 +98,21 @@ limits_are_bounds(void **state)
 	plan->open_files = 4096; /* an operator's lower bound is fine */
 	assert_ok(confirm_limits(good_limits, plan, &f));
 	plan->open_files = 1024;
+	/* Where cores go to a pipe it is 1 exactly, soft and hard. */
+	plan->flags = PLAN_CORE;
+	assert_true(confirm_limits(good_limits, plan, &f) < 0);
+	f = (struct failure){0};
+	assert_true(confirm_limits(with(good_limits, "size        0                    0",
+					"size        0                    1"),
+				   plan, &f) < 0);
+	f = (struct failure){0};
+	assert_ok(confirm_limits(with(good_limits, "size        0                    0",
+				      "size        1                    1"),
+				 plan, &f));
+	plan->flags = 0;
+	assert_true(confirm_limits(with(good_limits, "size        0                    0",
+					"size        1                    1"),
+				   plan, &f) < 0);
 	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
 		f = (struct failure){0};
 		assert_true(confirm_limits(with(good_limits, changes[i][0], changes[i][1]), plan,

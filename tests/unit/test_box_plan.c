@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "box/filter.h"
 #include "box/grant.h"
 #include "box/idrange.h"
 #include "box/plan.h"
@@ -223,6 +224,34 @@ session_ids_come_back_late(void **state)
 	assert_int_equal(idrange_take(&r), 0);
 }
 
+static void
+what_a_crash_would_start_on_the_host_decides_the_limit_of_cores(void **state)
+{
+	static const struct {
+		const char *pattern;
+		uint64_t limit;
+	} cases[] = {
+		{"core", 0},
+		{"/var/crash/core.%p\n", 0},
+		{"", 0},
+		{"\n", 0},
+		{"a|b", 0},
+		{"|/usr/share/apport/apport -p%p\n", 1},
+		{"|/usr/lib/systemd/systemd-coredump %P %u\n", 1},
+	};
+	struct failure f = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		memset(&plan, 0, sizeof(plan));
+		assert_ok(plan_core_pattern(&plan, cases[i].pattern, &f));
+		assert_int_equal(plan_core_limit(&plan), cases[i].limit);
+		assert_int_equal(plan_filter(&plan) & FILTER_CORE,
+				 cases[i].limit != 0 ? FILTER_CORE : 0);
+	}
+	assert_true(plan_core_pattern(&plan, "@/run/core.sock\n", &f) < 0);
+	assert_int_equal(f.reason, R_CAPABILITY_UNAVAILABLE);
+}
+
 int
 main(void)
 {
@@ -232,6 +261,7 @@ main(void)
 			a_profile_s_variables_replace_ours_and_the_last_of_a_name_wins, setup),
 		cmocka_unit_test_setup(what_this_box_cannot_do_is_no_plan, setup),
 		cmocka_unit_test_setup(a_damaged_plan_is_noticed, setup),
+		cmocka_unit_test(what_a_crash_would_start_on_the_host_decides_the_limit_of_cores),
 		cmocka_unit_test(an_index_is_taken_once_within_the_window_and_never_before_it),
 		cmocka_unit_test(ids_of_accounts_are_found),
 		cmocka_unit_test(session_ids_come_back_late),
