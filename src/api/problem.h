@@ -23,18 +23,15 @@ struct problem {
 };
 
 /* The HTTP status that a reason code has when the authority gave it. */
-unsigned int
-problem_status(enum reason r);
+unsigned int problem_status(enum reason r);
 
 /*
  * Understand what the authority sent with a status that is not 0. Whatever it is, a problem comes
  * out: without a readable reason code it is R_INTERNAL. RET borrows from DENIAL.
  */
-void
-problem_of_denial(const json_t *denial, struct problem *ret);
+void problem_of_denial(const json_t *denial, struct problem *ret);
 
 /* Append the document, canonical JSON and a newline. */
-int
-problem_write(const struct problem *p, struct buf *out, struct error *err) MUST_CHECK;
+int problem_write(const struct problem *p, struct buf *out, struct error *err) MUST_CHECK;
 
 #endif

@@ -311,7 +311,6 @@ call_begin(struct call *call, struct MHD_Connection *http, const char *url, cons
 		return refuse(http, 400, R_INVALID_REQUEST, fault, ret_refused);
 	switch (route_find(method, url, &call->route, call->id)) {
 	case ROUTE_FOUND:
-		call->head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
 		return check_body(call, http, &n, ret_refused);
 	case ROUTE_NO_PATH:
 		return refuse(http, 404, R_INVALID_REQUEST, "there is nothing under this path",

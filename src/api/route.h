@@ -38,8 +38,7 @@ struct route {
 	bool body; /* a JSON body is due; without it none may be there */
 };
 
-const struct route *
-route_table(size_t *ret_n);
+const struct route *route_table(size_t *ret_n);
 
 enum route_found {
 	ROUTE_FOUND,
@@ -48,10 +47,9 @@ enum route_found {
 	ROUTE_BAD_ID,	 /* 400: the segment is no id of its kind */
 };
 /* On ROUTE_FOUND RET and ID are written; ID is "" for rows without one. */
-enum route_found
-route_find(const char *method, const char *path, const struct route **ret, char id[ROUTE_ID_MAX]);
+enum route_found route_find(const char *method, const char *path, const struct route **ret,
+			    char id[ROUTE_ID_MAX]);
 /* The value of an Allow header for PATH: "DELETE, GET, HEAD". */
-void
-route_allow(const char *path, struct buf *out);
+void route_allow(const char *path, struct buf *out);
 
 #endif

@@ -50,7 +50,6 @@ struct call {
 	char id[ROUTE_ID_MAX];
 	struct buf body;
 	uint64_t request; /* our number for it; 0: not sent */
-	bool head;
 	bool answered;
 	int status; /* the authority's, when answered */
 	struct buf answer;
@@ -73,36 +72,27 @@ struct server {
  * Everything that needs a system call beyond the filter's is done here; confine after it.
  * AUTHORITY_FD is owned by the server from here on, also on failure.
  */
-int
-server_init(struct server *s, int authority_fd, struct error *err) MUST_CHECK;
-void
-server_fini(struct server *s); /* safe on a zeroed one */
+int server_init(struct server *s, int authority_fd, struct error *err) MUST_CHECK;
+void server_fini(struct server *s); /* safe on a zeroed one */
 
 /*
  * Wait at most TIMEOUT_MS (-1: as long as it takes) and do what there is to do. 1: go on; 0: the
  * authority has gone; negative: it broke the protocol, or we are broken. *RET_WATCHED says whether
  * watch_fd became readable.
  */
-int
-server_step(struct server *s, int timeout_ms, bool *ret_watched, struct error *err) MUST_CHECK;
+int server_step(struct server *s, int timeout_ms, bool *ret_watched, struct error *err) MUST_CHECK;
 
 /* request.c: one HTTP request, called by libmicrohttpd through server.c. */
-struct call *
-call_new(struct conn *c);
-void
-call_free(struct call *call);
+struct call *call_new(struct conn *c);
+void call_free(struct call *call);
 /* Headers are there. Fills the call's route, or queues a refusal (*RET_REFUSED). 0 or negative. */
-int
-call_begin(struct call *call, struct MHD_Connection *http, const char *url, const char *method,
-	   const char *version, bool *ret_refused) MUST_CHECK;
+int call_begin(struct call *call, struct MHD_Connection *http, const char *url, const char *method,
+	       const char *version, bool *ret_refused) MUST_CHECK;
 /* The body is there: send the question. As above. */
-int
-call_ask(struct call *call, struct MHD_Connection *http, bool *ret_refused) MUST_CHECK;
+int call_ask(struct call *call, struct MHD_Connection *http, bool *ret_refused) MUST_CHECK;
 /* The answer is there, or (status -ETIMEDOUT) will not come: queue the response. */
-int
-call_respond(struct call *call, struct MHD_Connection *http) MUST_CHECK;
+int call_respond(struct call *call, struct MHD_Connection *http) MUST_CHECK;
 /* A complete response for a connection that is not even taken; appended to OUT. */
-int
-call_write_busy(struct buf *out, struct error *err) MUST_CHECK;
+int call_write_busy(struct buf *out, struct error *err) MUST_CHECK;
 
 #endif

@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -73,32 +75,6 @@ escaped_copy(const char *bytes, size_t len, char *out, size_t cap)
 	return 0;
 }
 
-/* ---- streams ---- */
-
-static enum reason
-look_stream(struct look *l, int i)
-{
-	static const char *const names[] = {"standard input", "standard output", "standard error"};
-	int fd = l->in->streams[i], flags = fcntl(fd, F_GETFL);
-	int mode = flags & O_ACCMODE;
-	struct stat st;
-
-	if (flags < 0 || fstat(fd, &st) != 0)
-		return against(l, R_INVALID_ARGUMENT, "%s is not open", names[i]);
-	if ((flags & O_PATH) != 0)
-		return against(l, R_INVALID_ARGUMENT, "%s is only a path (O_PATH)", names[i]);
-	if (S_ISDIR(st.st_mode))
-		return against(l, R_INVALID_ARGUMENT, "%s is a directory", names[i]);
-	if (S_ISBLK(st.st_mode))
-		return against(l, R_INVALID_ARGUMENT, "%s is a block device", names[i]);
-	if (i == 0 ? mode == O_WRONLY : mode == O_RDONLY)
-		return against(l, R_INVALID_ARGUMENT, "%s is not open for %s", names[i],
-			       i == 0 ? "reading" : "writing");
-	return R_ALLOWED;
-}
-
-/* ---- the workspace ---- */
-
 /* File systems that are the kernel's or a manager's, not somebody's files. */
 static const struct {
 	unsigned long magic;
@@ -126,23 +102,159 @@ static const struct {
 	{0x67596969UL, "rpc_pipefs"},
 	{0x0187UL, "autofs"},
 	{0x6c6f6f70UL, "binderfs"},
+	{0x50494446UL, "pidfs"},
+	{0x6e667364UL, "nfsd"},
+	{0x43415d53UL, "smackfs"},
+	{0x5a3c69f0UL, "apparmorfs"},
+	{0x0a647361UL, "functionfs"},
+	{0xaee71ee7UL, "gadgetfs"},
+	{0xabba1974UL, "xenfs"},
+	{0x444d4142UL, "dma-buf"},
+	{0x5345434dUL, "secretmem"},
+	{ANON_INODE_FS_MAGIC, "anon_inode"},
 };
+
+/* The name of the file system when it is such a one. */
+static const char *
+no_file_system(unsigned long magic)
+{
+	for (size_t i = 0; i < ARRAY_LEN(no_file_systems); i++)
+		if (no_file_systems[i].magic == magic)
+			return no_file_systems[i].name;
+	return NULL;
+}
+
+/* ---- streams ---- */
+
+/*
+ * A stream is read and written by processes of root's, so what looks at who reads or writes it (the
+ * kernel's files, netlink, datagrams with credentials) may not be one. Allowed is what is known to
+ * be harmless, and that is little.
+ */
+#define DEVICE_ANY UINT32_MAX
+
+static const struct {
+	unsigned int major;
+	uint32_t minor;
+} stream_devices[] = {
+	{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, /* null, zero, full, random, urandom */
+	{5, 0}, {5, 1},				/* tty, console; not 5:2, ptmx */
+	{3, DEVICE_ANY},   {4, DEVICE_ANY},	/* old pseudo terminals; tty1 …, ttyS0 … */
+	{136, DEVICE_ANY}, {137, DEVICE_ANY}, {138, DEVICE_ANY}, {139, DEVICE_ANY}, /* pts */
+	{140, DEVICE_ANY}, {141, DEVICE_ANY}, {142, DEVICE_ANY}, {143, DEVICE_ANY},
+	{166, DEVICE_ANY}, {188, DEVICE_ANY},	/* ttyACM, ttyUSB */
+	{204, DEVICE_ANY}, {229, DEVICE_ANY},	/* ttyAMA …, hvc */
+};
+
+static bool
+stream_device(dev_t device)
+{
+	for (size_t i = 0; i < ARRAY_LEN(stream_devices); i++)
+		if (major(device) == stream_devices[i].major &&
+		    (stream_devices[i].minor == DEVICE_ANY ||
+		     minor(device) == stream_devices[i].minor))
+			return true;
+	return false;
+}
+
+static int
+socket_option(int fd, int option)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
+}
+
+/* What is wrong with a socket as a stream; NULL: nothing. */
+static const char *
+socket_refused(int fd)
+{
+	const int domain = socket_option(fd, SO_DOMAIN);
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+
+	if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6)
+		return "a socket that is neither a Unix nor a TCP one";
+	if (socket_option(fd, SO_TYPE) != SOCK_STREAM ||
+	    (domain != AF_UNIX && socket_option(fd, SO_PROTOCOL) != IPPROTO_TCP))
+		return "a socket, but no stream socket";
+	if (socket_option(fd, SO_ACCEPTCONN) != 0)
+		return "a listening socket";
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0)
+		return "a socket that is not connected";
+	return NULL;
+}
+
+static const char *
+stream_refused(int fd, const struct stat *st)
+{
+	struct statfs sfs;
+
+	switch (st->st_mode & S_IFMT) {
+	case S_IFIFO:
+		return NULL;
+	case S_IFREG:
+		if (fstatfs(fd, &sfs) != 0)
+			return "a file whose file system cannot be told";
+		return no_file_system((unsigned long)sfs.f_type) != NULL
+			       ? "a file of the kernel's (procfs, sysfs and their like)"
+			       : NULL;
+	case S_IFCHR:
+		return stream_device(st->st_rdev)
+			       ? NULL
+			       : "a device other than a terminal, null, zero, full or random";
+	case S_IFSOCK:
+		return socket_refused(fd);
+	case S_IFDIR:
+		return "a directory";
+	case S_IFBLK:
+		return "a block device";
+	default:
+		return "no pipe, file, terminal or socket, but an object of the kernel's (epoll, "
+		       "pidfd and their like)";
+	}
+}
+
+static enum reason
+look_stream(struct look *l, int i)
+{
+	static const char *const names[] = {"standard input", "standard output", "standard error"};
+	int fd = l->in->streams[i], flags = fcntl(fd, F_GETFL);
+	int mode = flags & O_ACCMODE;
+	const char *refused;
+	struct stat st;
+
+	if (flags < 0 || fstat(fd, &st) != 0)
+		return against(l, R_INVALID_ARGUMENT, "%s is not open", names[i]);
+	if ((flags & O_PATH) != 0)
+		return against(l, R_INVALID_ARGUMENT, "%s is only a path (O_PATH)", names[i]);
+	refused = stream_refused(fd, &st);
+	if (refused != NULL)
+		return against(l, R_INVALID_ARGUMENT, "%s is %s", names[i], refused);
+	if (i == 0 ? mode == O_WRONLY : mode == O_RDONLY)
+		return against(l, R_INVALID_ARGUMENT, "%s is not open for %s", names[i],
+			       i == 0 ? "reading" : "writing");
+	return R_ALLOWED;
+}
+
+/* ---- the workspace ---- */
 
 static enum reason
 look_file_system(struct look *l)
 {
+	const char *name;
 	struct statfs sfs;
 
 	if (fstatfs(l->in->workspace, &sfs) != 0)
 		return against(l, R_INVALID_PATH, "the workspace cannot be looked at: %s",
 			       strerror(errno));
-	for (size_t i = 0; i < ARRAY_LEN(no_file_systems); i++)
-		if ((unsigned long)sfs.f_type == no_file_systems[i].magic)
-			return against(
-				l, R_INVALID_PATH,
-				"the workspace lies in a %s file system, which holds no files "
-				"of anyone's",
-				no_file_systems[i].name);
+	name = no_file_system((unsigned long)sfs.f_type);
+	if (name != NULL)
+		return against(l, R_INVALID_PATH,
+			       "the workspace lies in a %s file system, which holds no files of "
+			       "anyone's",
+			       name);
 	return R_ALLOWED;
 }
 

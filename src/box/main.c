@@ -7,8 +7,6 @@
  *   3. confines itself (what it denies itself, every sandbox inherits);
  *   4. finds out whether sandboxes can be had here; when not, it still answers, with the reason;
  *   5. says that it is ready, and loops.
- *
- * "loom-box --probe [--state DIR] [--workspace DIR]" is for the doctor and tries things instead.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,9 +31,6 @@
 #include "box/job.h"
 #include "box/landlock.h"
 #include "box/own.h"
-#ifdef LOOM_BOX_PROBE
-#include "box/probe.h"
-#endif
 #include "box/procfs.h"
 #include "box/sanitized.h"
 #include "confine/confine.h"
@@ -363,30 +358,6 @@ serve(struct box *b, struct error *err)
 	return r < 0 ? error_sys(err, r, "the loop") : r;
 }
 
-#ifdef LOOM_BOX_PROBE
-static int
-probe(int argc, char **argv)
-{
-	struct probe_in in = {0};
-	CLEANUP(buf_fini) struct buf out;
-	struct error err = {0};
-
-	for (int i = 2; i + 1 < argc; i += 2) {
-		if (strcmp(argv[i], "--state") == 0)
-			in.state = argv[i + 1];
-		else if (strcmp(argv[i], "--workspace") == 0)
-			in.workspace = argv[i + 1];
-		else
-			fatal("--probe [--state DIR] [--workspace DIR]");
-	}
-	buf_init(&out, 1u << 20);
-	if (probe_run(&in, &out, &err) < 0 ||
-	    fd_write_all(STDOUT_FILENO, out.data, out.len, &err) < 0)
-		fatal("%s", err.text);
-	return 0;
-}
-#endif
-
 int
 main(int argc, char **argv)
 {
@@ -395,10 +366,6 @@ main(int argc, char **argv)
 	int r;
 
 	log_init("loom-box");
-#ifdef LOOM_BOX_PROBE
-	if (argc > 1 && strcmp(argv[1], "--probe") == 0)
-		return probe(argc, argv);
-#endif
 	if (geteuid() != 0)
 		fatal("Loom runs sandboxes as root only; running as an ordinary user is not there "
 		      "yet");

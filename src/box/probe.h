@@ -1,6 +1,6 @@
 /*
  * What this machine can enforce, found out by doing it: each check does in a throw-away child what
- * a session would do, and looks at what happened. Nothing is left behind. For "loom-box --probe",
+ * a session would do, and looks at what happened. Nothing is left behind. For loom-probe,
  * which the doctor calls; works for any user, and says what fails for it and why.
  */
 #ifndef LOOM_BOX_PROBE_H

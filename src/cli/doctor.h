@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/macro.h"
 
-/* Have loom-box do each thing a session needs, in children of its own, and read what it saw. */
+/* Have loom-probe do each thing a session needs, in children of its own, and read what it saw. */
 int doctor_probe(json_t **ret_checks, struct error *err) MUST_CHECK;
 
 /* Run /bin/true under PROFILE, through the daemon, in an empty directory made for it. */

@@ -22,7 +22,7 @@
 static void NORETURN
 become_probe(const char *program, int out)
 {
-	char *const arguments[] = {(char *)"loom-box", (char *)"--probe", NULL};
+	char *const arguments[] = {(char *)"loom-probe", NULL};
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
@@ -66,7 +66,7 @@ doctor_probe(json_t **ret_checks, struct error *err)
 	pid_t pid;
 
 	buf_init(&answer, PROBE_MAX_BYTES);
-	r = sibling_find("box", "loom-box", program, err);
+	r = sibling_find("box", "loom-probe", program, err);
 	if (r < 0)
 		return r;
 	if (pipe2(fds, O_CLOEXEC) != 0)
@@ -86,7 +86,7 @@ doctor_probe(json_t **ret_checks, struct error *err)
 	if (r < 0)
 		return r;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return error_set(err, -EIO, "%s --probe ended with status %#x", program,
+		return error_set(err, -EIO, "%s ended with status %#x", program,
 				 (unsigned int)status);
 	r = json_read(answer.data, answer.len, &checks, err);
 	if (r < 0)

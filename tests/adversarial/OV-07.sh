@@ -1,10 +1,10 @@
 # Loom's own image cannot be run or read from inside, by whatever road (CVE-2019-5736's kind).
 . "$(dirname "$0")/lib.sh"
-printf '#!/proc/self/exe --probe\n' >"$WS/interp"
+printf '#!/proc/self/exe --help\n' >"$WS/interp"
 printf '#!/proc/self/exe\n' >"$WS/interp0"
-printf '#!/proc/1/exe --probe\n' >"$WS/interp1"
-printf '#!/proc/thread-self/exe --probe\n' >"$WS/interp2"
-printf '#!/workspace/link --probe\n' >"$WS/interp3"
+printf '#!/proc/1/exe --help\n' >"$WS/interp1"
+printf '#!/proc/thread-self/exe --help\n' >"$WS/interp2"
+printf '#!/workspace/link --help\n' >"$WS/interp3"
 ln -s /proc/self/exe "$WS/link"
 chmod 755 "$WS"/interp*
 for s in interp interp0 interp1 interp2 interp3; do

@@ -2,6 +2,7 @@
 #include "box_layers.h"
 
 #include <limits.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -9,6 +10,7 @@
 #include "base/json.h"
 #include "box/examine.h"
 #include "box/mount_table.h"
+#include "box/own.h"
 #include "box/places.h"
 
 #define SALT "0123456789abcdef0123456789abcdef"
@@ -132,6 +134,18 @@ facts_are_those_of_the_objects(void **state)
 static void
 streams_are_streams(void **state)
 {
+	static const char *const kernels[] = {"/proc/self/maps", "/sys/kernel/uevent_seqnum"};
+	static const struct {
+		int domain, type;
+		const char *part;
+	} sockets[] = {
+		{AF_UNIX, SOCK_STREAM, "a socket that is not connected"},
+		{AF_UNIX, SOCK_DGRAM, "no stream socket"},
+		{AF_UNIX, SOCK_SEQPACKET, "no stream socket"},
+		{AF_INET, SOCK_STREAM, "a socket that is not connected"},
+		{AF_INET, SOCK_DGRAM, "no stream socket"},
+		{AF_NETLINK, SOCK_RAW, "neither a Unix nor a TCP one"},
+	};
 	struct fixture *f = fixture_open();
 	int pair[2], pipes[2], keep;
 
@@ -157,6 +171,23 @@ streams_are_streams(void **state)
 	if (f->in.streams[0] >= 0)
 		expect_refused(f, R_INVALID_ARGUMENT, "block device");
 	fd_close(f->in.streams[0]);
+	for (size_t i = 0; i < ARRAY_LEN(kernels); i++) {
+		f->in.streams[0] = open(kernels[i], O_RDONLY | O_CLOEXEC);
+		must(f->in.streams[0] >= 0, kernels[i]);
+		expect_refused(f, R_INVALID_ARGUMENT, "a file of the kernel's");
+		(void)close(f->in.streams[0]);
+	}
+	f->in.streams[0] = epoll_create1(EPOLL_CLOEXEC);
+	expect_refused(f, R_INVALID_ARGUMENT, "standard input is ");
+	(void)close(f->in.streams[0]);
+	for (size_t i = 0; i < ARRAY_LEN(sockets); i++) {
+		f->in.streams[0] = socket(sockets[i].domain, sockets[i].type | SOCK_CLOEXEC, 0);
+		must(f->in.streams[0] >= 0, "socket");
+		expect_refused(f, R_INVALID_ARGUMENT, sockets[i].part);
+		(void)close(f->in.streams[0]);
+	}
+	f->in.streams[0] = f->in.args; /* a memfd is a file */
+	expect_allowed(f);
 	f->in.streams[0] = keep;
 	keep = f->in.streams[2];
 	f->in.streams[2] = pipes[0];
@@ -333,6 +364,128 @@ our_own_directories_are_refused(void **state)
 	expect_place(f, path, "lies beneath a directory of Loom's own");
 	expect_place(f, f->w.path, "contains a directory of Loom's own");
 	f->in.workspace = keep;
+	fixture_close(f);
+}
+
+/* By path: also what is not there yet, and the way to it through a link. */
+static void
+what_will_be_ours_is_refused(void **state)
+{
+	static char config[160], linked[160];
+	struct fixture *f = fixture_open();
+	char path[160];
+	struct error err = {0};
+	int keep = f->in.workspace;
+
+	must(mkdirat(f->w.root, "etc", 0755) == 0 && mkdirat(f->w.root, "links", 0755) == 0 &&
+		     mkdirat(f->w.root, "far", 0755) == 0 &&
+		     symlinkat("../far", f->w.root, "links/to") == 0,
+	     "mkdir");
+	(void)snprintf(config, sizeof(config), "%s/etc/a/loom", f->w.path);
+	(void)snprintf(path, sizeof(path), "%s/etc", f->w.path);
+	expect_place(f, path, NULL);
+	assert_ok(own_add_path(config, &err));
+	expect_place(f, path, "contains a directory of Loom's own");
+	must(mkdirat(f->w.root, "etc/a", 0755) == 0 && mkdirat(f->w.root, "etc/b", 0755) == 0,
+	     "mkdir");
+	expect_place(f, path, "contains a directory of Loom's own");
+	(void)snprintf(path, sizeof(path), "%s/etc/a", f->w.path);
+	expect_place(f, path, "contains a directory of Loom's own");
+	(void)snprintf(path, sizeof(path), "%s/etc/b", f->w.path);
+	expect_place(f, path, NULL);
+	must(mkdirat(f->w.root, "etc/a/loom", 0755) == 0 &&
+		     mkdirat(f->w.root, "etc/a/loom/profiles", 0755) == 0,
+	     "mkdir");
+	(void)snprintf(path, sizeof(path), "%s/etc/a/loom/profiles", f->w.path);
+	expect_place(f, path, "lies beneath a directory of Loom's own");
+	(void)snprintf(linked, sizeof(linked), "%s/links/to/loom", f->w.path);
+	(void)snprintf(path, sizeof(path), "%s/links", f->w.path);
+	expect_place(f, path, NULL);
+	assert_ok(own_add_path(linked, &err));
+	expect_place(f, path, "contains a directory of Loom's own");
+	(void)snprintf(path, sizeof(path), "%s/far", f->w.path);
+	expect_place(f, path, "contains a directory of Loom's own");
+	f->in.workspace = keep;
+	expect_allowed(f);
+	own_forget();
+	expect_place(f, path, NULL);
+	f->in.workspace = keep;
+	fixture_close(f);
+}
+
+/* FROM bound to TO, both beneath the world's directory, or FROM absolute. */
+static bool
+bound(struct fixture *f, const char *from, const char *to)
+{
+	char source[256], target[256];
+
+	(void)snprintf(source, sizeof(source), "%s%s%s", from[0] == '/' ? "" : f->w.path,
+		       from[0] == '/' ? "" : "/", from);
+	(void)snprintf(target, sizeof(target), "%s/%s", f->w.path, to);
+	return (mkdirat(f->w.root, to, 0755) == 0 || errno == EEXIST) &&
+	       mount(source, target, "none", MS_BIND, "") == 0;
+}
+
+static void
+parts_in_child(struct fixture *f)
+{
+	char path[160];
+
+	IN(unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0);
+	IN(bound(f, "/usr/share", "part") && bound(f, "/usr/src", "fine") &&
+	   bound(f, "/root", "home"));
+	(void)snprintf(path, sizeof(path), "%s/part", f->w.path);
+	IN(access(path, F_OK) == 0);
+	expect_place(f, path, "lies beneath /usr");
+	(void)snprintf(path, sizeof(path), "%s/home", f->w.path);
+	IN(access(path, F_OK) == 0);
+	expect_place(f, path, "is the home of root");
+	(void)snprintf(path, sizeof(path), "%s/fine/loom-test-fine", f->w.path);
+	IN(mkdir(path, 0755) == 0);
+	IN(access(path, F_OK) == 0);
+	expect_place(f, path, NULL);
+	IN(rmdir(path) == 0);
+	/* Of Loom's own: a part of it, and what contains it elsewhere. */
+	IN(mkdirat(f->w.sessions, "s_2", 0755) == 0 && bound(f, "state/sessions/s_2", "session"));
+	/* As a box has it: of the namespace it is in. */
+	(void)snprintf(path, sizeof(path), "%s/state/sessions", f->w.path);
+	f->in.ours[0] = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	IN(f->in.ours[0] >= 0);
+	(void)snprintf(path, sizeof(path), "%s/session", f->w.path);
+	IN(access(path, F_OK) == 0);
+	expect_place(f, path, "lies beneath a directory of Loom's own");
+	/* A file system that is mounted in a place only, and one that people have elsewhere. */
+	(void)snprintf(path, sizeof(path), "%s/tree", f->w.path);
+	IN(mkdir(path, 0755) == 0 && mount("none", path, "tmpfs", 0, "") == 0);
+	(void)snprintf(path, sizeof(path), "%s/tree/in", f->w.path);
+	IN(mkdir(path, 0755) == 0);
+	(void)snprintf(path, sizeof(path), "%s/tree/in/deep", f->w.path);
+	IN(mkdir(path, 0755) == 0);
+	IN(mount("none", "/var/lib", "tmpfs", 0, "") == 0 && mkdir("/var/lib/a", 0755) == 0 &&
+	   mkdir("/var/lib/view", 0755) == 0 && mount("none", "/var/lib/a", "tmpfs", 0, "") == 0 &&
+	   mkdir("/var/lib/a/x", 0755) == 0);
+	IN(bound(f, "/var/lib/a/x", "bound-out") && bound(f, "tree/in", "other"));
+	(void)snprintf(path, sizeof(path), "%s/bound-out", f->w.path);
+	IN(access(path, F_OK) == 0);
+	expect_place(f, path, "lies beneath /var/lib/a");
+	(void)snprintf(path, sizeof(path), "%s/tree/in", f->w.path);
+	IN(mount(path, "/var/lib/view", "none", MS_BIND, "") == 0);
+	(void)snprintf(path, sizeof(path), "%s/tree/in/deep", f->w.path);
+	IN(access(path, F_OK) == 0);
+	expect_place(f, path, NULL);
+	(void)snprintf(path, sizeof(path), "%s/other/deep", f->w.path);
+	IN(access(path, F_OK) == 0);
+	expect_place(f, path, NULL);
+	IN(access("/var/lib/view/deep", F_OK) == 0);
+	expect_place(f, "/var/lib/view/deep", "lies beneath /var/lib");
+}
+
+static void
+parts_of_places_are_refused(void **state)
+{
+	struct fixture *f = fixture_open();
+
+	in_child(f, parts_in_child);
 	fixture_close(f);
 }
 
@@ -596,6 +749,8 @@ main(void)
 		cmocka_unit_test(system_places_are_refused),
 		cmocka_unit_test(homes_and_what_is_in_them_are_refused),
 		cmocka_unit_test(our_own_directories_are_refused),
+		cmocka_unit_test(what_will_be_ours_is_refused),
+		cmocka_unit_test(parts_of_places_are_refused),
 		cmocka_unit_test(a_workspace_with_mounts_is_refused),
 		cmocka_unit_test(another_mount_namespace_is_refused),
 		cmocka_unit_test(a_workspace_that_is_none_is_refused),
