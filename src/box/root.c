@@ -207,6 +207,25 @@ judge_own(int fd, const char *path, struct error *err)
 	return error_set(err, -EACCES, "%s cannot be shown: it %s", path, why);
 }
 
+int
+root_mounts_judge(const struct profile_mount *mounts, uint32_t n, struct error *err)
+{
+	CLEANUP(fd_closep) int host = -1;
+	int r = 0;
+
+	if (n == 0)
+		return 0;
+	host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (host < 0)
+		return error_sys(err, -errno, "open the host's root");
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		CLEANUP(fd_closep) int at = mounts_open_plain(host, mounts[i].host + 1, err);
+
+		r = at < 0 ? at : judge_own(at, mounts[i].host, err);
+	}
+	return r;
+}
+
 static int
 sources_open(const struct root_shape *shape, struct sources *s, struct error *err)
 {
