@@ -137,13 +137,27 @@ static const struct {
 	unsigned int major;
 	uint32_t minor;
 } stream_devices[] = {
-	{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, /* null, zero, full, random, urandom */
-	{5, 0}, {5, 1},				/* tty, console; not 5:2, ptmx */
-	{3, DEVICE_ANY},   {4, DEVICE_ANY},	/* old pseudo terminals; tty1 …, ttyS0 … */
-	{136, DEVICE_ANY}, {137, DEVICE_ANY}, {138, DEVICE_ANY}, {139, DEVICE_ANY}, /* pts */
-	{140, DEVICE_ANY}, {141, DEVICE_ANY}, {142, DEVICE_ANY}, {143, DEVICE_ANY},
-	{166, DEVICE_ANY}, {188, DEVICE_ANY},	/* ttyACM, ttyUSB */
-	{204, DEVICE_ANY}, {229, DEVICE_ANY},	/* ttyAMA …, hvc */
+	{1, 3},
+	{1, 5},
+	{1, 7},
+	{1, 8},
+	{1, 9}, /* null, zero, full, random, urandom */
+	{5, 0},
+	{5, 1}, /* tty, console; not 5:2, ptmx */
+	{3, DEVICE_ANY},
+	{4, DEVICE_ANY}, /* old pseudo terminals; tty1 …, ttyS0 … */
+	{136, DEVICE_ANY},
+	{137, DEVICE_ANY},
+	{138, DEVICE_ANY},
+	{139, DEVICE_ANY}, /* pts */
+	{140, DEVICE_ANY},
+	{141, DEVICE_ANY},
+	{142, DEVICE_ANY},
+	{143, DEVICE_ANY},
+	{166, DEVICE_ANY},
+	{188, DEVICE_ANY}, /* ttyACM, ttyUSB */
+	{204, DEVICE_ANY},
+	{229, DEVICE_ANY}, /* ttyAMA …, hvc */
 };
 
 static bool

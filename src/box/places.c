@@ -6,9 +6,9 @@
  * credentials) is in it too, and is looked up once more when a workspace lies in that home, since
  * it can appear any time.
  *
- * A workspace is then judged by walking ".." from its descriptor to the root, and, because a part of
- * a place that is mounted elsewhere is not found so, by its path within its file system. For that,
- * mounts beneath a place that show what nothing else does are places as well.
+ * A workspace is then judged by walking ".." from its descriptor to the root, and, because a part
+ * of a place that is mounted elsewhere is not found so, by its path within its file system. For
+ * that, mounts beneath a place that show what nothing else does are places as well.
  */
 #include "box/places.h"
 
@@ -372,10 +372,9 @@ mounts_add(struct places *p, struct error *err)
 		if (!hidden[i] || is_view(p, n_places, i, lines, hidden, n))
 			continue;
 		shown.inside = strdup(shown.inside);
-		r = shown.inside == NULL
-			    ? -ENOMEM
-			    : place_append(p, &nothing, &shown, lines[i].point,
-					   PLACE_ITSELF | PLACE_BENEATH, err);
+		r = shown.inside == NULL ? -ENOMEM
+					 : place_append(p, &nothing, &shown, lines[i].point,
+							PLACE_ITSELF | PLACE_BENEATH, err);
 		where_fini(&shown);
 	}
 	free(hidden);
@@ -607,8 +606,8 @@ why_own(enum own_answer answer)
 
 /* HOST: all rules, else those for Loom's own only. */
 static int
-judge(int fd, bool host, const int *ours, size_t n_ours, struct object *chain,
-      const char **ret_why, struct error *err)
+judge(int fd, bool host, const int *ours, size_t n_ours, struct object *chain, const char **ret_why,
+      struct error *err)
 {
 	CLEANUP(where_fini) struct where w = {0};
 	enum own_answer answer = OWN_APART;

@@ -14,9 +14,10 @@
 
 /*
  * Judge the directory behind FD. OURS: N_OURS descriptors of directories of Loom's own, besides
- * those of own.h; the parent of the first counts too. *RET_WHY is NULL when it may be a workspace, or why not, as the end of a
- * sentence ("is /etc", "lies beneath ~/.ssh of root"); it points into memory of the module and is
- * good until the next call. Fails when a directory above it cannot be opened.
+ * those of own.h; the parent of the first counts too. *RET_WHY is NULL when it may be a workspace,
+ * or why not, as the end of a sentence ("is /etc", "lies beneath ~/.ssh of root"); it points into
+ * memory of the module and is good until the next call. Fails when a directory above it cannot be
+ * opened.
  */
 int places_judge(int fd, const int *ours, size_t n_ours, const char **ret_why,
 		 struct error *err) MUST_CHECK;

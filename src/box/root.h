@@ -66,8 +66,8 @@ struct root {
 int root_make(const struct root_shape *shape, int host_ns, struct root *ret,
 	      struct error *err) MUST_CHECK;
 void root_close(struct root *r);
-/* May MOUNTS be shown, as far as Loom's own directories go? A root that was made before they came is
- * used again, so this is asked each time. */
+/* May MOUNTS be shown, as far as Loom's own directories go? A root that was made before they came
+ * is used again, so this is asked each time. */
 int root_mounts_judge(const struct profile_mount *mounts, uint32_t n, struct error *err) MUST_CHECK;
 bool root_stale(const struct root *r);
 bool root_shape_same(const struct root_shape *a, const struct root_shape *b);

@@ -338,6 +338,8 @@ check_and_plan(struct run *r, const struct profile *profile, struct root_shape *
 		r->plan->flags |= PLAN_CLIENT_ENV;
 	}
 	make_shape(r->plan, profile, shape);
+	if (root_mounts_judge(shape->mounts, shape->n_mounts, &err) < 0)
+		return failure_error(f, R_CAPABILITY_UNAVAILABLE, "mounts", &err);
 	return look_at_core_pattern(r, f);
 }
 

@@ -91,7 +91,7 @@ where_find(int fd, struct where *ret, struct error *err)
 	if (m == NULL || path[0] != '/' || !path_is_beneath(path, m->point))
 		return error_set(err, -EXDEV, "it does not lie on a mount that is seen here");
 	(void)snprintf(w.dev, sizeof(w.dev), "%s", m->dev);
-	w.inside = joined(m->root, path[1] == '\0'	  ? ""
+	w.inside = joined(m->root, path[1] == '\0'	 ? ""
 				   : m->point[1] == '\0' ? path
 							 : path + strlen(m->point));
 	if (w.inside == NULL)

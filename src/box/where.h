@@ -28,8 +28,8 @@ struct object object_of(const struct stat *st);
 int where_chain(int fd, struct object *chain, struct error *err) MUST_CHECK;
 
 struct where {
-	char dev[24];  /* as mountinfo has it: "254:0", of the file system, not of a subvolume */
-	char *inside;  /* absolute, from the root of the file system; NULL: not known */
+	char dev[24]; /* as mountinfo has it: "254:0", of the file system, not of a subvolume */
+	char *inside; /* absolute, from the root of the file system; NULL: not known */
 };
 /*
  * FD may be O_PATH. -EXDEV: its mount is not of this process's mount namespace, or its path does
