@@ -158,9 +158,7 @@ check_owner(int proc, uint32_t host_id, struct failure *f)
 	if (ns < 0 || ioctl(ns, NS_GET_OWNER_UID, &owner) != 0)
 		return failure_sys(f, R_INTERNAL, "confirm", -errno,
 				   "ask whose the user namespace is");
-	return owner == host_id
-		       ? 0
-		       : differs(f, "user", "the namespace belongs to somebody else");
+	return owner == host_id ? 0 : differs(f, "user", "the namespace belongs to somebody else");
 }
 
 static int

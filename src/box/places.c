@@ -28,21 +28,13 @@
 #include "base/path.h"
 #include "box/mount_table.h"
 #include "box/own.h"
+#include "box/places_table.h"
 #include "box/where.h"
 
 #define PLACES_MAX 65536
 #define AUTOFS_MAGIC 0x0187
 #define PLACES_REFRESH_MS 60000
 #define WHY_MAX 256
-
-enum place_rule {
-	PLACE_ITSELF = 1,   /* may not be it */
-	PLACE_BENEATH = 2,  /* nor lie in it */
-	PLACE_CONTAINS = 4, /* nor contain it */
-	PLACE_FINE = 8,	    /* what lies in it is fine, whatever is said of what is above it */
-	PLACE_HOME = 16,    /* look for HOME_SECRETS in it */
-};
-#define PLACE_ALL (PLACE_ITSELF | PLACE_BENEATH | PLACE_CONTAINS)
 
 /* clang-format off */
 static const struct fixed {
@@ -78,29 +70,7 @@ static const char *const home_secrets[] = {
 };
 /* clang-format on */
 
-struct place {
-	struct object at; /* all zero: known by WHERE only */
-	struct where where;
-	unsigned int rules; /* enum place_rule bits */
-	char name[96];	    /* for people */
-};
-
-/* A directory that contains a place: it may not be a workspace either. */
-struct container {
-	struct object at;
-	size_t place;
-};
-
-static struct places {
-	struct place *places;
-	size_t n;
-	struct container *above;
-	size_t n_above;
-	uint64_t made_ms;
-	struct timespec passwd;
-	uint64_t mounts; /* generation of the table of mounts */
-	bool made;
-} known;
+static struct places known;
 
 static char why_text[WHY_MAX];
 
@@ -132,8 +102,7 @@ containers_add(struct places *p, int fd, size_t place, struct error *err)
 	return n < 0 ? n : r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 
-/* WHERE is taken. */
-static int
+int
 place_append(struct places *p, const struct object *at, struct where *where, const char *name,
 	     unsigned int rules, struct error *err)
 {
@@ -263,124 +232,6 @@ places_fini(struct places *p)
 	*p = (struct places){0};
 }
 
-/* Is PATH within a place nothing of which is anybody's, by WHERE? */
-static bool
-in_place(const struct places *p, size_t n, const struct where *w)
-{
-	const struct place *in = NULL;
-
-	/* The innermost counts: /usr/src is in /usr. */
-	for (size_t i = 0; i < n; i++) {
-		const struct place *at = &p->places[i];
-
-		if ((at->rules & (PLACE_BENEATH | PLACE_FINE)) == 0 ||
-		    !where_beneath(w, &at->where))
-			continue;
-		if (in == NULL || strlen(at->where.inside) > strlen(in->where.inside))
-			in = at;
-	}
-	return in != NULL && (in->rules & PLACE_BENEATH) != 0;
-}
-
-/* Where the directory is that M covers, as far as names tell: on the mount around it. */
-static int
-covered_by(const struct mount_line *m, const struct mount_line *lines, size_t n, struct where *ret)
-{
-	const struct mount_line *around = NULL;
-	const char *rest;
-	char *inside = NULL;
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(lines[i].point, m->point) != 0 &&
-		    path_is_beneath(m->point, lines[i].point) &&
-		    (around == NULL || strlen(lines[i].point) >= strlen(around->point)))
-			around = &lines[i];
-	if (around == NULL)
-		return 0;
-	rest = around->point[1] == '\0' ? m->point : m->point + strlen(around->point);
-	if (asprintf(&inside, "%s%s", around->root[1] == '\0' ? "" : around->root, rest) < 0)
-		return -ENOMEM;
-	(void)snprintf(ret->dev, sizeof(ret->dev), "%s", around->dev);
-	ret->inside = inside;
-	return 0;
-}
-
-static struct where
-shown_by(const struct mount_line *m)
-{
-	struct where w = {.inside = (char *)(uintptr_t)m->root};
-
-	(void)snprintf(w.dev, sizeof(w.dev), "%s", m->dev);
-	return w;
-}
-
-/*
- * Does M show what people have elsewhere: a home, the root, or a part of what a wider mount that is
- * in no place (HIDDEN) shows? Then it is a view of that, and not a place.
- */
-static bool
-is_view(const struct places *p, size_t n_places, size_t m, const struct mount_line *lines,
-	const bool *hidden, size_t n)
-{
-	const struct where shown = shown_by(&lines[m]);
-
-	for (size_t i = 0; i < n_places; i++)
-		if ((p->places[i].rules & (PLACE_BENEATH | PLACE_FINE)) == 0 &&
-		    where_beneath(&p->places[i].where, &shown))
-			return true;
-	for (size_t i = 0; i < n; i++) {
-		const struct where other = shown_by(&lines[i]);
-
-		if (!hidden[i] && where_beneath(&shown, &other) && !where_same(&shown, &other))
-			return true;
-	}
-	return false;
-}
-
-/*
- * A file system that is mounted beneath a place belongs to it, and a part of it that is bound
- * elsewhere does as well. A mount beneath such a one is told by the first pass that knows it.
- */
-static int
-mounts_add(struct places *p, struct error *err)
-{
-	const struct mount_line *lines;
-	const size_t n_places = p->n;
-	bool *hidden;
-	size_t n;
-	int r = mount_table_lines(&lines, &n, NULL, err);
-
-	if (r < 0)
-		return r;
-	hidden = calloc(n + 1, sizeof(*hidden));
-	if (hidden == NULL)
-		return error_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		CLEANUP(where_fini) struct where at = {0};
-
-		r = covered_by(&lines[i], lines, n, &at);
-		hidden[i] = r == 0 && in_place(p, n_places, &at);
-	}
-	/* What is mounted on a place, or beneath one that is hidden. */
-	for (size_t i = 0; r == 0 && i < n; i++)
-		for (size_t k = 0; k < n && !hidden[i]; k++)
-			hidden[i] = hidden[k] && path_is_beneath(lines[i].point, lines[k].point);
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		const struct object nothing = {0};
-		struct where shown = shown_by(&lines[i]);
-
-		if (!hidden[i] || is_view(p, n_places, i, lines, hidden, n))
-			continue;
-		shown.inside = strdup(shown.inside);
-		r = shown.inside == NULL ? -ENOMEM
-					 : place_append(p, &nothing, &shown, lines[i].point,
-							PLACE_ITSELF | PLACE_BENEATH, err);
-		where_fini(&shown);
-	}
-	free(hidden);
-	return r == -ENOMEM ? error_set(err, r, "out of memory") : r;
-}
-
 static int
 places_make(struct places *p, struct error *err)
 {
@@ -391,7 +242,7 @@ places_make(struct places *p, struct error *err)
 				   fixed_places[i].rules, NULL, err);
 	if (r == 0)
 		r = homes_add(p, err);
-	return r == 0 ? mounts_add(p, err) : r;
+	return r == 0 ? places_add_mounts(p, err) : r;
 }
 
 static int

@@ -182,9 +182,9 @@ sources_close(struct sources *s)
 }
 
 static int
-clone_read_only(int at, const char *path, int *ret, struct error *err)
+clone_read_only(int at, const char *path, bool recursive, int *ret, struct error *err)
 {
-	CLEANUP(fd_closep) int fd = mounts_clone(at, path, true, err);
+	CLEANUP(fd_closep) int fd = mounts_clone(at, path, recursive, err);
 	int r = fd < 0 ? fd : 0;
 
 	if (r == 0)
@@ -241,7 +241,7 @@ sources_open(const struct root_shape *shape, struct sources *s, struct error *er
 			if (errno != ENOENT)
 				r = error_sys(err, -errno, "look at /%s", root_system[i]);
 		} else if (S_ISDIR(st.st_mode)) {
-			r = clone_read_only(s->host, root_system[i], &s->system[i], err);
+			r = clone_read_only(s->host, root_system[i], true, &s->system[i], err);
 		}
 	}
 	for (uint32_t i = 0; i < shape->n_mounts && r == 0; i++) {
@@ -252,7 +252,7 @@ sources_open(const struct root_shape *shape, struct sources *s, struct error *er
 		if (r == 0)
 			r = judge_own(at, shape->mounts[i].host, err);
 		if (r == 0)
-			r = clone_read_only(at, "", &s->mounts[i], err);
+			r = clone_read_only(at, "", false, &s->mounts[i], err);
 	}
 	return r;
 }

@@ -78,8 +78,8 @@ drop_capabilities(uint64_t keep, struct error *err)
 static int
 set_limits(uint64_t open_files, struct error *err)
 {
-	/* A byte is less than any core file needs; a limit of 0 would not stop a core_pattern that is a
-	 * pipe, and this one does. */
+	/* A byte is less than any core file needs; a limit of 0 would not stop a core_pattern that
+	 * is a pipe, and this one does. */
 	struct rlimit core, files;
 	if (getrlimit(RLIMIT_CORE, &core) < 0)
 		return error_sys(err, -errno, "RLIMIT_CORE");

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "ledger/open.h"
 
 #define DIR_NAME "blob"
 #define PLACE_BYTES 48
@@ -70,13 +71,12 @@ blob_index_add(struct blob_index *b, const struct blob_place *place, struct erro
 }
 
 static int
-shard_open(struct blob_index *b, unsigned int shard, uint64_t flags, struct error *err)
+shard_open(struct blob_index *b, unsigned int shard, int flags, struct error *err)
 {
 	char path[16];
 
 	(void)snprintf(path, sizeof(path), DIR_NAME "/%02x", shard & 0xff);
-	return fd_open_beneath(b->dirfd, path, flags | O_NONBLOCK | O_CLOEXEC,
-			       (flags & O_CREAT) != 0 ? 0600 : 0, err);
+	return ledger_openat(b->dirfd, path, flags, 0600, err);
 }
 
 static int
@@ -126,7 +126,7 @@ dir_sync(struct blob_index *b, struct error *err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
-	fd = fd_open_beneath(b->dirfd, DIR_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, err);
+	fd = ledger_openat(b->dirfd, DIR_NAME, O_RDONLY | O_DIRECTORY, 0, err);
 	if (fd < 0)
 		return fd;
 	if (fsync(fd) != 0)

@@ -76,7 +76,7 @@ tile_read(int dirfd, struct tile_id id, struct buf *out, struct error *err)
 
 	tile_path(id, path);
 	buf_reset(out);
-	fd = fd_open_beneath(dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0, err);
+	fd = ledger_openat(dirfd, path, O_RDONLY, 0, err);
 	if (fd < 0)
 		return fd;
 	r = fd_read_to_end(fd, out, err);
@@ -162,15 +162,15 @@ make_parents(int dirfd, const char *path, struct error *err)
 static int
 tile_open_write(int dirfd, const char *path, struct error *err)
 {
-	const uint64_t flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC;
+	const int flags = O_WRONLY | O_CREAT;
 	struct error why = {0};
 	int fd;
 
-	fd = fd_open_beneath(dirfd, path, flags, 0600, &why);
+	fd = ledger_openat(dirfd, path, flags, 0600, &why);
 	if (fd == -ENOENT) {
 		int r = make_parents(dirfd, path, err);
 
-		return r < 0 ? r : fd_open_beneath(dirfd, path, flags, 0600, err);
+		return r < 0 ? r : ledger_openat(dirfd, path, flags, 0600, err);
 	}
 	return fd < 0 ? error_set(err, fd, "%s", why.text) : fd;
 }
@@ -326,11 +326,11 @@ tiles_partial(struct tiles *t, struct error *err)
 }
 
 static int
-sync_path(int dirfd, const char *path, uint64_t flags, struct error *err)
+sync_path(int dirfd, const char *path, int flags, struct error *err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
-	fd = fd_open_beneath(dirfd, path, flags | O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0, err);
+	fd = ledger_openat(dirfd, path, flags | O_RDONLY, 0, err);
 	if (fd < 0)
 		return fd;
 	if (fsync(fd) != 0)
@@ -379,7 +379,7 @@ prune_one(struct tiles *t, struct tile_id id, unsigned int keep, unsigned int ke
 	id.width = 1;
 	tile_path(id, path);
 	*strrchr(path, '/') = '\0';
-	fd = fd_open_beneath(t->dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, NULL);
+	fd = ledger_openat(t->dirfd, path, O_RDONLY | O_DIRECTORY, 0, NULL);
 	if (fd == -ENOENT)
 		return 0;
 	dir = fd >= 0 ? fdopendir(fd) : NULL;

@@ -19,9 +19,10 @@
 #include "base/macro.h"
 #include "ledger/checkpoint.h"
 #include "ledger/edge.h"
+#include "ledger/open.h"
 
 #define TILE_ENTRIES TILE_LEVELS /* in place of a level: the entries themselves */
-#define TILE_PATH_MAX 96
+#define TILE_PATH_MAX LEDGER_PATH_MAX
 #define TILE_BUNDLE_MAX (TILE_WIDTH * (2 + 65535))
 
 struct tile_id {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "ledger/open.h"
 #include "ledger/tiles.h"
 #include "ledger/walk.h"
 #include "model/examine.h"
@@ -119,12 +120,11 @@ bundle_open(struct verify *v, uint64_t n, struct error *err)
 		id = (struct tile_id){TILE_ENTRIES, n, TILE_WIDTH};
 	fd_closep(&b->fd);
 	tile_path(id, b->path);
-	b->fd = fd_open_beneath(v->dirfd, b->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0, NULL);
+	b->fd = ledger_openat(v->dirfd, b->path, O_RDONLY, 0, NULL);
 	if (b->fd == -ENOENT && id.width < TILE_WIDTH) {
 		id.width = TILE_WIDTH;
 		tile_path(id, b->path);
-		b->fd = fd_open_beneath(v->dirfd, b->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0,
-					NULL);
+		b->fd = ledger_openat(v->dirfd, b->path, O_RDONLY, 0, NULL);
 	}
 	if (b->fd < 0)
 		return found(v, n * TILE_WIDTH, err, "%s: cannot be opened", b->path);
