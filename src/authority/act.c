@@ -203,8 +203,10 @@ stop_first(struct act *act, struct session *s)
 	act->waited = true;
 	if (record_session_event(a, "stopped", s, NULL, NULL, NULL, &err) < 0)
 		log_warning("the stop of %s was not recorded: %s", s->id, err.text);
-	if (s->run != NULL)
+	if (s->run != NULL) {
+		s->run->discarded = act->verb == V_RM;
 		run_stop(s->run, STOP_ASKED);
+	}
 }
 
 static void

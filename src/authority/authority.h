@@ -24,6 +24,7 @@
 #include <systemd/sd-event.h>
 
 #include "authority/boxlink.h"
+#include "authority/config_path.h"
 #include "authority/deadline.h"
 #include "authority/doors.h"
 #include "authority/follow.h"
@@ -53,6 +54,7 @@ struct settings {
 	char owner[NAME_MAX_LEN + 1];	  /* the name of uid */
 	char boot[64];			  /* of this boot of the machine */
 	const char *state, *run, *config; /* the directories' paths, to be shown; NULL: none */
+	const struct config_path *config_path; /* judged at each run; NULL: none */
 };
 
 /* Descriptors it is handed; all owned by the authority after authority_init. -1: none. */

@@ -32,6 +32,7 @@ static const struct {
 	int (*handle)(struct client *c, struct packet *p, struct error *err);
 } client_handlers[] = {
 	{MSG_run, true, run_request},
+	{MSG_refuse, true, run_refuse_request},
 	{MSG_query, true, query_request},
 	{MSG_session_act, true, act_session_request},
 	{MSG_daemon_act, true, act_daemon_request},

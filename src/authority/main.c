@@ -148,6 +148,7 @@ main(int argc, char **argv)
 		.views = handed_fd(INHERIT_STATE),
 		.config = handed_fd(INHERIT_CONFIG),
 	};
+	static struct config_path config_path;
 	struct authority a;
 	struct error err = {0};
 	int r;
@@ -156,6 +157,13 @@ main(int argc, char **argv)
 	settings_read(&settings, argc, argv);
 	if (handed.loomd < 0 || handed.ledger < 0 || handed.box < 0 || handed.api < 0)
 		fatal("started without its channels; loom-authority is started by loomd");
+	if (settings.config != NULL) {
+		if (config_path_open(&config_path, settings.config, &err) < 0)
+			fatal("%s", err.text);
+		settings.config_path = &config_path;
+		if (handed.config < 0)
+			settings.config = NULL;
+	}
 	if (confine(&handed, &err) < 0)
 		fatal("%s", err.text);
 	r = authority_init(&a, &settings, &handed, &err);

@@ -69,8 +69,8 @@ tell_done(struct run *r)
 		      .session = wire_text_of(r->session_id), .op = wire_text_of(r->op),
 		      .exit_kind = r->has_result ? r->result.exit_kind : EXIT_NONE,
 		      .exit_value = r->has_result ? r->result.exit_value : 0,
-		      .changes = r->has_result ? r->result.changes : 0, .traced = r->verified,
-		      .report = wire_text_of(report.data)) < 0)
+		      .changes = r->has_result && !r->discarded ? r->result.changes : 0,
+		      .traced = r->verified, .report = wire_text_of(report.data)) < 0)
 		client_lost(r->client, &err);
 	client_idle(r->client);
 	r->client = NULL;
@@ -133,6 +133,8 @@ on_denial_recorded(void *arg, struct answer *answer)
 
 	if (answer->code < 0)
 		log_warning("denial of %s not recorded: %s", r->op, answer->why);
+	else
+		r->verified = answer->receipt.index < answer->receipt.tree_size;
 	if (!answer->final)
 		ask_detach(r->asks[0]);
 	r->asks[0] = NULL;

@@ -68,6 +68,7 @@ struct run {
 	bool facts_known;  /* the authority's scratch has this run's facts */
 	uint32_t stop_why; /* enum stop_why; 0: it is to go on */
 	bool stop_sent;
+	bool discarded; /* stopped to be removed: there will be no changes to look at */
 	bool started;
 	int args_fd;		       /* until it is recorded; -1 */
 	struct buf entry;	       /* the intent's bytes, until the grant */
@@ -79,11 +80,12 @@ struct run {
 	struct verdict verdict;
 	struct exec_result result;
 	bool has_result;
-	bool verified; /* one signed head covers the intent and the outcome */
+	bool verified; /* one signed head covers the intent and the outcome, or the denial */
 };
 
 /* Messages of a client (doors.c). Negative: the client broke the protocol. */
 int run_request(struct client *c, struct packet *p, struct error *err) MUST_CHECK;
+int run_refuse_request(struct client *c, struct packet *p, struct error *err) MUST_CHECK;
 int run_signal_request(struct client *c, struct packet *p, struct error *err) MUST_CHECK;
 int run_winsize_request(struct client *c, struct packet *p, struct error *err) MUST_CHECK;
 

@@ -20,6 +20,7 @@
 #define RUN_FLAGS (RUN_TTY | RUN_ENV | RUN_EXPLAIN)
 #define CWD_MAX 4096
 #define TERM_MAX 64
+#define REFUSE_DETAIL_MAX 384
 
 /* ---- the decision */
 
@@ -156,7 +157,7 @@ on_examine_late(void *arg)
 
 /* Send the descriptors on. They are the packet's, but for the arguments, which the ledger gets. */
 static void
-run_examine(struct run *r, struct packet *p, struct wire_bytes cwd)
+run_examine(struct run *r, struct packet *p, const struct msg_run *m)
 {
 	struct authority *a = r->authority;
 	struct error err = {0};
@@ -165,7 +166,8 @@ run_examine(struct run *r, struct packet *p, struct wire_bytes cwd)
 	r->state = RUN_EXAMINE;
 	if (a->hooks->examine(a, p->fds, p->n_fds, &err) < 0 ||
 	    PEER_SEND_FDS(&a->box, examine, &err, p->fds, p->n_fds, .ticket = r->ticket.number,
-			  .flags = r->flags & (uint32_t)(RUN_TTY | RUN_ENV), .cwd = cwd) < 0) {
+			  .flags = r->flags & (uint32_t)(RUN_TTY | RUN_ENV), .cwd = m->cwd,
+			  .term = m->term) < 0) {
 		/* It never came to the box, so there is nothing for it to forget. */
 		ticket_drop(&r->ticket);
 		run_deny(r, R_BUSY, "again in a moment", "the box could not be asked: %s",
@@ -257,6 +259,29 @@ timeout_asked(struct run *r)
 	return false;
 }
 
+/* Is whoever asks served at all, now? False: denied. */
+static bool
+request_served(struct run *r, uint32_t version)
+{
+	struct authority *a = r->authority;
+
+	if (r->client->foreign) {
+		run_deny(r, R_IDENTITY_MISMATCH, NULL, "user %u is not served here", r->uid);
+		return false;
+	}
+	if (version != WIRE_VERSION) {
+		run_deny(r, R_INVALID_REQUEST, "loom daemon stop",
+			 "the client speaks version %u, the daemon %d", version, WIRE_VERSION);
+		return false;
+	}
+	if (a->stopping || r->client->excess) {
+		run_deny(r, R_BUSY, "again in a moment", "%s",
+			 a->stopping ? "the daemon is ending" : "too many clients are connected");
+		return false;
+	}
+	return true;
+}
+
 /* Everything that the message alone can be refused for; false: denied. */
 static bool
 request_fits(struct run *r, const struct msg_run *m, const char *workflow)
@@ -264,18 +289,12 @@ request_fits(struct run *r, const struct msg_run *m, const char *workflow)
 	struct authority *a = r->authority;
 	struct error err = {0};
 
-	if (r->client->foreign) {
-		run_deny(r, R_IDENTITY_MISMATCH, NULL, "user %u is not served here", r->uid);
+	if (!request_served(r, m->version))
 		return false;
-	}
-	if (m->version != WIRE_VERSION) {
-		run_deny(r, R_INVALID_REQUEST, "loom daemon stop",
-			 "the client speaks version %u, the daemon %d", m->version, WIRE_VERSION);
-		return false;
-	}
-	if (a->stopping || r->client->excess) {
-		run_deny(r, R_BUSY, "again in a moment", "%s",
-			 a->stopping ? "the daemon is ending" : "too many clients are connected");
+	if (a->settings.config_path != NULL &&
+	    config_path_check(a->settings.config_path, a->settings.uid, a->settings.own_group,
+			      &err) < 0) {
+		run_deny(r, R_INVALID_REQUEST, NULL, "%s", err.text);
 		return false;
 	}
 	if (workflow_find(workflow, r->uid, &r->workflow, &err) < 0) {
@@ -354,7 +373,30 @@ run_request(struct client *c, struct packet *p, struct error *err)
 	r->rows = m.rows;
 	r->columns = m.columns;
 	if (request_texts(r, &m, workflow) && request_fits(r, &m, workflow))
-		run_examine(r, p, m.cwd);
+		run_examine(r, p, &m);
+	return 0;
+}
+
+/* The words are the client's, and are marked so; of them the record has the reason alone. */
+int
+run_refuse_request(struct client *c, struct packet *p, struct error *err)
+{
+	char detail[REFUSE_DETAIL_MAX + 1];
+	struct run *r = NULL;
+	struct msg_refuse m;
+	int code;
+
+	code = msg_refuse_decode(p->body, p->len, &m, err);
+	if (code < 0)
+		return code;
+	if ((m.reason != R_INVALID_PATH && m.reason != R_INVALID_ARGUMENT) ||
+	    wire_text_copy(m.detail, detail, sizeof(detail)) < 0)
+		return error_set(err, -EPROTO, "that is no refusal of a client's");
+	code = run_new(c, &r, err);
+	if (code < 0)
+		return code;
+	if (request_served(r, m.version))
+		run_deny(r, (enum reason)m.reason, NULL, "the client says: %s", detail);
 	return 0;
 }
 

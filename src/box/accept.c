@@ -8,10 +8,12 @@
 #include "box/accept.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +105,24 @@ put_error(struct accept_result *r, int code, const char *text)
 
 /* ---- in the child ---- */
 
+/*
+ * Become the workspace's owner, and go with the parent: nobody would record what an orphan does. A
+ * change of ids unties a process from its parent, so it is tied after the last one.
+ */
+static int
+become_owner(const struct accept *a, pid_t parent, struct error *err)
+{
+	int r = owner_become(a->session.meta.uid, a->session.meta.gid, err);
+
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+		return error_sys(err, -errno, "tie the child of an accept to its parent");
+	if (getppid() != parent)
+		_exit(1);
+	return 0;
+}
+
 static struct takeover
 takeover_of(struct accept *a)
 {
@@ -156,14 +176,14 @@ carry_out(struct accept *a, struct takeover *t, struct error *err)
 }
 
 static void
-accept_child(struct accept *a)
+accept_child(struct accept *a, pid_t parent)
 {
 	struct takeover t = takeover_of(a);
 	struct accept_result *result = &a->answer->result;
 	struct error err = {0};
 	int r;
 
-	r = owner_become(a->session.meta.uid, a->session.meta.gid, &err);
+	r = become_owner(a, parent, &err);
 	if (r == 0)
 		r = takeover_gather(&t, a->in->manifest, result, &err);
 	if (r < 0) {
@@ -186,13 +206,13 @@ accept_child(struct accept *a)
 
 /* Undo or finish by the plan; exit status 0: it can go. */
 static int
-recover_child(struct accept *a)
+recover_child(struct accept *a, pid_t parent)
 {
 	struct takeover t = takeover_of(a);
 	struct error err = {0};
 	int r;
 
-	r = owner_become(a->session.meta.uid, a->session.meta.gid, &err);
+	r = become_owner(a, parent, &err);
 	if (r == 0 && a->journal.state == JOURNAL_COMMITTING)
 		r = takeover_undo(&t, &a->journal, &err);
 	if (r == 0)
@@ -231,13 +251,13 @@ answer_map(struct accept *a, struct error *err)
 static int
 recover_run(struct accept *a, struct error *err)
 {
+	pid_t parent = getpid(), pid = fork();
 	int status, r;
-	pid_t pid = fork();
 
 	if (pid < 0)
 		return error_sys(err, -errno, "fork");
 	if (pid == 0)
-		_exit(recover_child(a));
+		_exit(recover_child(a, parent));
 	r = wait_for(pid, &status, err);
 	if (r < 0)
 		return r;
@@ -292,13 +312,13 @@ accept_recover(int sessions, const char *session, struct error *err)
 static int
 accept_run(struct accept *a, struct error *err)
 {
+	pid_t parent = getpid(), pid = fork();
 	int status, r;
-	pid_t pid = fork();
 
 	if (pid < 0)
 		return error_sys(err, -errno, "fork");
 	if (pid == 0) {
-		accept_child(a);
+		accept_child(a, parent);
 		_exit(0);
 	}
 	r = wait_for(pid, &status, err);

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "box/keeper.h"
 #include "box/mounts.h"
+#include "box/setid.h"
 #include "box/spare.h"
 
 int
@@ -127,6 +128,11 @@ keeper_mounts(struct keeper *k, int workspace, int session, int *ret_workspace, 
 		if (keeper_idmap(k, p->owner_uid, p->owner_gid) < 0)
 			return k->failure.code;
 	lower = clone_workspace(k, workspace, p->ino, p->dev_major, p->dev_minor);
+	/* On the clone, where what the host has mounted over does not hide anything, and before its
+	 * ids are mapped, which is what we could not see through. */
+	if (lower >= 0 && p->mode == WORKSPACE_DIRECT &&
+	    setid_look(lower, SETID_ENTRIES_MAX, &k->failure) < 0)
+		return k->failure.code;
 	if (lower < 0 ||
 	    idmapped(k, lower, safe | (p->mode == WORKSPACE_DIRECT ? 0 : MOUNT_ATTR_RDONLY)) < 0)
 		return k->failure.code;

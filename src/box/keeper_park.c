@@ -109,6 +109,11 @@ make_channels(struct keeper *k, struct init_start *start)
 	    make_pair(k, &k->gate, &start->gate) < 0 || make_pipe(k, &start->in, &k->in) < 0 ||
 	    make_pipe(k, &k->out, &start->out) < 0 || make_pipe(k, &k->err, &start->err) < 0)
 		return k->failure.code;
+	/* The command can open its streams anew by name (/dev/stderr), as the pipes' owner. */
+	if (fchown(start->in, k->park->spawn.host_id, k->park->spawn.host_id) != 0 ||
+	    fchown(start->out, k->park->spawn.host_id, k->park->spawn.host_id) != 0 ||
+	    fchown(start->err, k->park->spawn.host_id, k->park->spawn.host_id) != 0)
+		return KEEPER_FAIL(k, "ids", "give the streams to the session");
 	/* The kernel says who reports at the gate, in our own numbers. */
 	if (setsockopt(k->gate, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
 		return KEEPER_FAIL(k, "process", "ask for credentials");

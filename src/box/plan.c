@@ -58,16 +58,26 @@ plan_add_env(struct plan *p, const struct profile *profile, uint32_t from, const
 	return 0;
 }
 
+/* A name that a terminal's description may have; everything else is no terminal. */
+static const char *
+term_name(const char *term)
+{
+	size_t len = strspn(term, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				  "0123456789+._-");
+
+	return len > 0 && len <= PLAN_TERM_MAX && term[len] == '\0' ? term : "dumb";
+}
+
 static int
-plan_environment(const struct operation *op, const struct profile *profile, struct plan *p,
-		 struct failure *f)
+plan_environment(const struct operation *op, const struct profile *profile, const char *term,
+		 struct plan *p, struct failure *f)
 {
 	char pair[sizeof(profile->env[0].name) + 1];
 
 	for (size_t i = 0; i < ARRAY_LEN(plan_base_env); i++)
 		if (plan_add_env(p, profile, 0, plan_base_env[i], "", f) < 0)
 			return f->code;
-	if (plan_add_env(p, profile, 0, "TERM=", op->tty ? "xterm-256color" : "dumb", f) < 0)
+	if (plan_add_env(p, profile, 0, "TERM=", op->tty ? term_name(term) : "dumb", f) < 0)
 		return f->code;
 	for (uint32_t i = 0; i < profile->n_env; i++) {
 		(void)snprintf(pair, sizeof(pair), "%s=", profile->env[i].name);
@@ -133,7 +143,7 @@ plan_supported(const struct operation *op, const struct profile *profile, struct
 
 int
 plan_derive(const struct operation *op, const struct profile *profile, const char *workspace_path,
-	    struct plan *ret, struct failure *f)
+	    const char *term, struct plan *ret, struct failure *f)
 {
 	const struct exec_facts *facts = &op->facts;
 	const char *at;
@@ -162,7 +172,7 @@ plan_derive(const struct operation *op, const struct profile *profile, const cha
 	ret->client_env_count = facts->n_env;
 	(void)snprintf(ret->session, sizeof(ret->session), "%s", op->session);
 	if (plan_add(ret, at, "", f) < 0 || plan_add(ret, facts->cwd, "", f) < 0 ||
-	    plan_environment(op, profile, ret, f) < 0)
+	    plan_environment(op, profile, term, ret, f) < 0)
 		return f->code;
 	ret->size = (uint32_t)PLAN_FIXED + ret->strings_len;
 	return 0;

@@ -67,11 +67,14 @@ struct plan {
 	/* workspace_at, cwd (relative, may be empty), then the environment; each NUL-terminated. */
 	char strings[PLAN_STRINGS_MAX];
 };
+#define PLAN_TERM_MAX 64
 #define PLAN_FIXED offsetof(struct plan, strings)
 
-/* WORKSPACE_PATH: raw, absolute, for workspace.at: host. TERM: for a terminal, may be empty. */
+/* WORKSPACE_PATH: raw, absolute, for workspace.at: host. TERM: of a terminal, as the client says;
+ * what is not 1 to PLAN_TERM_MAX of A-Z a-z 0-9 + . _ - becomes "dumb". */
 int plan_derive(const struct operation *op, const struct profile *profile,
-		const char *workspace_path, struct plan *ret, struct failure *f) MUST_CHECK;
+		const char *workspace_path, const char *term, struct plan *ret,
+		struct failure *f) MUST_CHECK;
 /* Bounds and shape, for whoever receives one. */
 bool plan_valid(const struct plan *p, size_t len);
 const char *plan_workspace_at(const struct plan *p);

@@ -100,6 +100,9 @@ run_new(struct box *b, const struct msg_examine *m, struct packet *p)
 	*r = (struct run){.box = b, .ticket = m->ticket, .flags = m->flags};
 	for (int i = 0; i < RUN_FDS; i++)
 		r->fds[i] = (size_t)i < p->n_fds ? TAKE_FD(p->fds[i]) : -1;
+	/* Too long for a name: none. */
+	if (wire_text_copy(m->term, r->term, sizeof(r->term)) < 0)
+		r->term[0] = '\0';
 	store_session_init(&r->store);
 	r->facts = calloc(1, sizeof(*r->facts));
 	r->next = b->runs.first;
@@ -328,7 +331,7 @@ check_and_plan(struct run *r, const struct profile *profile, struct root_shape *
 	if (r->plan == NULL)
 		return failure_set(f, R_INTERNAL, "plan", -ENOMEM, "no memory for a plan");
 	if (workspace_path(r, path, sizeof(path), f) < 0 ||
-	    plan_derive(op, profile, path, r->plan, f) < 0)
+	    plan_derive(op, profile, path, r->term, r->plan, f) < 0)
 		return f->code;
 	if (r->fds[RUN_FD_ENV] >= 0) {
 		if (fstat(r->fds[RUN_FD_ENV], &st) != 0)

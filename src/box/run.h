@@ -48,8 +48,9 @@ struct run {
 	enum run_state state;
 	uint32_t flags; /* RUN_TTY … of examine */
 	int fds[RUN_FDS];
-	struct exec_facts *facts; /* as examined; freed with the grant */
-	struct grant *grant;	  /* from WAITING on */
+	char term[PLAN_TERM_MAX + 1]; /* as the client said */
+	struct exec_facts *facts;     /* as examined; freed with the grant */
+	struct grant *grant;	      /* from WAITING on */
 	struct plan *plan;
 	struct spare_for want; /* the workspace as it is */
 	struct store_session store;

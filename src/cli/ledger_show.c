@@ -91,6 +91,11 @@ cmd_ledger_show(const struct parsed *args)
 	if (take_number(args, OPT_NUMBER, "number", NUMBER_MAX, &number, &err) < 0 ||
 	    take_number(args, OPT_SINCE, "since", UINT64_MAX, &since, &err) < 0)
 		return say_usage(args->command->words, &err);
+	if (number == 0) {
+		(void)error_set(&err, -EINVAL, "--number 0: a whole number from 1 to %d",
+				NUMBER_MAX);
+		return say_usage(args->command->words, &err);
+	}
 	const struct ask ask = {.kind = ASK_QUERY,
 				.what = Q_LEDGER_SHOW,
 				.id = option_value(args, OPT_SINCE),

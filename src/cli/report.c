@@ -67,7 +67,7 @@ own_places(struct stat ret[3])
 	return n;
 }
 
-/* 0 when DIR is neither the workspace nor a place of ours, nor beneath one. */
+/* 0 when DIR is neither the workspace (-1: there is none) nor a place of ours, nor beneath one. */
 static int
 check_outside(const char *path, int dir, int workspace, struct error *err)
 {
@@ -75,12 +75,12 @@ check_outside(const char *path, int dir, int workspace, struct error *err)
 	struct stat ws, here, above, own[3];
 	const size_t n_own = own_places(own);
 
-	if (at < 0 || fstat(workspace, &ws) != 0 || fstat(at, &here) != 0)
+	if (at < 0 || (workspace >= 0 && fstat(workspace, &ws) != 0) || fstat(at, &here) != 0)
 		return error_sys(err, -errno, "report %s: look at its directory", path);
 	for (int i = 0; i < WALK_MAX; i++) {
 		int up;
 
-		if (same(&here, &ws))
+		if (workspace >= 0 && same(&here, &ws))
 			return error_set(err, -EINVAL,
 					 "report %s lies in the workspace, which the sandbox may "
 					 "change; name a file outside it",

@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "model/operation.h"
 
 #define TERM_MAX 64
+#define REFUSE_DETAIL_MAX 384
 
 void
 request_init(struct request *r)
@@ -238,4 +240,24 @@ request_send(const struct request *r, struct channel *c, struct error *err)
 				.cwd = wire_bytes_of(r->cwd, r->cwd != NULL ? strlen(r->cwd) : 0),
 				.timeout_ms = r->timeout_ms, .rows = r->rows, .columns = r->columns,
 				.term = wire_text_of(term_name(r->term)));
+}
+
+int
+request_refuse(enum reason reason, const char *why, struct channel *c, struct error *err)
+{
+	CLEANUP(buf_fini) struct buf text = {0};
+	char detail[REFUSE_DETAIL_MAX + 1];
+	size_t len;
+
+	/* A path need not be a text; and what is cut off is whole characters. */
+	buf_init(&text, 4 * sizeof(err->text));
+	text_escape(why, strlen(why), &text);
+	len = text.len < REFUSE_DETAIL_MAX ? text.len : REFUSE_DETAIL_MAX;
+	while (len > 0 && len < text.len && (text.data[len] & 0xc0) == 0x80)
+		len--;
+	if (len > 0)
+		memcpy(detail, text.data, len);
+	detail[len] = '\0';
+	return CHANNEL_SEND(c, refuse, err, .version = WIRE_VERSION, .reason = (uint32_t)reason,
+			    .detail = wire_text_of(detail));
 }

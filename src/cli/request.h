@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/macro.h"
 #include "cli/option.h"
+#include "model/verdict.h"
 #include "wire/channel.h"
 
 enum request_fd {
@@ -57,5 +58,9 @@ int request_env(struct request *r, const struct parsed *p, struct error *err) MU
 
 /* Send it. -EPIPE: the daemon was on its way out and has not read it. */
 int request_send(const struct request *r, struct channel *c, struct error *err) MUST_CHECK;
+
+/* In its place: what this side found against it. REASON: R_INVALID_PATH or R_INVALID_ARGUMENT. */
+int request_refuse(enum reason reason, const char *why, struct channel *c,
+		   struct error *err) MUST_CHECK;
 
 #endif

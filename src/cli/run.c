@@ -54,9 +54,11 @@ struct run {
 	struct interrupt interrupt;
 	struct relay in, out;
 	struct terminal terminal;
-	int signals;	   /* descriptor, -1 */
-	int report;	   /* descriptor, -1 */
-	uint64_t leave_at; /* boot time in ms; 0: not ending */
+	int signals;	     /* descriptor, -1 */
+	int report;	     /* descriptor, -1 */
+	uint64_t leave_at;   /* boot time in ms; 0: not ending */
+	enum reason refused; /* R_ALLOWED; else this is all that is sent, with why: */
+	struct error refusal;
 	char session[ID_MAX];
 	char op[ID_MAX];
 	int status;
@@ -179,16 +181,16 @@ prepare(struct run *r)
 		run_failed(r, daemon_reason(err.code), &err);
 		return -1;
 	}
-	if (request_workspace(&r->request, workspace != NULL ? workspace : ".", &err) < 0 ||
-	    (report != NULL &&
-	     report_open(report, r->request.fds[REQUEST_WORKSPACE], &r->report, &err) < 0)) {
+	if (request_workspace(&r->request, workspace != NULL ? workspace : ".", &r->refusal) < 0)
+		r->refused = R_INVALID_PATH;
+	if (report != NULL &&
+	    report_open(report, r->request.fds[REQUEST_WORKSPACE], &r->report, &err) < 0) {
 		run_failed(r, "invalid-path", &err);
 		return -1;
 	}
-	if (request_args(&r->request, r->args->follows, r->args->n_follows, &err) < 0) {
-		run_failed(r, "invalid-argument", &err);
-		return -1;
-	}
+	if (r->refused == R_ALLOWED &&
+	    request_args(&r->request, r->args->follows, r->args->n_follows, &r->refusal) < 0)
+		r->refused = R_INVALID_ARGUMENT;
 	return 0;
 }
 
@@ -466,6 +468,10 @@ run_ask(struct run *r, struct error *err)
 		code = daemon_connect(true, &r->channel, err);
 		if (code == 0 && r->signals < 0)
 			code = take_signals(r, err);
+		if (code == 0 && r->refused != R_ALLOWED) {
+			code = request_refuse(r->refused, r->refusal.text, &r->channel, err);
+			continue;
+		}
 		if (code == 0 && !r->prepared)
 			code = prepare_streams(r, err);
 		if (code == 0)
@@ -484,7 +490,14 @@ run_attempts(struct run *r)
 
 	for (int i = 0; i < ATTEMPTS; i++) {
 		if (run_ask(r, &err) < 0) {
-			run_failed(r, daemon_reason(err.code), &err);
+			/* Nobody to record it: then it is only said. */
+			if (r->refused != R_ALLOWED)
+				run_failed(r,
+					   r->refused == R_INVALID_PATH ? "invalid-path"
+									: "invalid-argument",
+					   &r->refusal);
+			else
+				run_failed(r, daemon_reason(err.code), &err);
 			return;
 		}
 		r->unread = false;

@@ -100,13 +100,21 @@ place_append(struct blob_index *b, const struct blob_place *place, struct error 
 	return r;
 }
 
+bool
+blob_index_there(const struct blob_index *b)
+{
+	struct stat st;
+
+	return fstatat(b->dirfd, DIR_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
 int
 blob_index_write(struct blob_index *b, struct error *err)
 {
 	size_t done = 0;
 	int r = 0;
 
-	if (b->n > 0 && !b->made) {
+	if (!b->made) {
 		if (mkdirat(b->dirfd, DIR_NAME, 0700) != 0 && errno != EEXIST)
 			return error_sys(err, -errno, "make the directory " DIR_NAME);
 		b->made = true;

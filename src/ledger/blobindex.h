@@ -31,6 +31,8 @@ struct blob_index {
 void blob_index_init(struct blob_index *b, int dirfd);
 void blob_index_fini(struct blob_index *b);
 int blob_index_add(struct blob_index *b, const struct blob_place *place, struct error *err) MUST_CHECK;
+/* Is there an index on disk? Each one that was written is, even when it is empty. */
+bool blob_index_there(const struct blob_index *b);
 /* Write what is pending. On failure what was not written stays pending. */
 int blob_index_write(struct blob_index *b, struct error *err) MUST_CHECK;
 /* Sync one file that was written; 1 when there are more, 0 when not. */

@@ -12,23 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "ledger/reader.h"
+#include "ledger/zeros.h"
 
 #define DIR_NAME "journal"
 #define SPARE_NAME "spare"
 #define RESERVE_NAME "reserve"
-#define NEW_SUFFIX ".new"
 
 #define MIB (UINT64_C(1) << 20)
-#define ZEROS_BYTES (256 * 1024)
 #define TAIL_PROBE_BYTES 64
 #define SEGMENTS_MAX (1 << 20)
-
-static const uint8_t zeros[ZEROS_BYTES];
 
 static void
 free_bytes(uint8_t **p)
@@ -48,130 +44,6 @@ journal_fail(struct journal *j, const struct error *why, struct error *err)
 {
 	j->failure = *why;
 	return error_set(err, why->code, "%s", why->text);
-}
-
-static bool
-is_full(int code)
-{
-	return code == -ENOSPC || code == -EDQUOT;
-}
-
-static int
-no_space(struct error *err)
-{
-	return error_set(err, -ENOSPC, "no space for the journal");
-}
-
-static int
-sync_dir(const struct journal *j, struct error *err)
-{
-	if (fsync(j->dirfd) != 0)
-		return error_sys(err, -errno, "sync the journal's directory");
-	return 0;
-}
-
-/* ---- files of zeros */
-
-static int
-fill_zeros(int fd, uint64_t from, uint64_t to, struct error *err)
-{
-	int r;
-
-	for (uint64_t off = from; off < to;) {
-		size_t n = to - off < ZEROS_BYTES ? (size_t)(to - off) : ZEROS_BYTES;
-
-		r = fd_pwrite_all(fd, zeros, n, off, err);
-		if (r < 0)
-			return r;
-		off += n;
-	}
-	return 0;
-}
-
-/* What may be taken of what is free: a small file system is not ours alone. */
-static int
-size_choose(const struct journal *j, uint64_t want, unsigned int share, size_t need, uint64_t *ret,
-	    struct error *err)
-{
-	struct statvfs fs;
-	uint64_t left, bytes;
-
-	if (fstatvfs(j->dirfd, &fs) != 0)
-		return error_sys(err, -errno, "see how much space is left");
-	left = (uint64_t)fs.f_bavail * fs.f_frsize;
-	bytes = left / share / SEGMENT_ALIGN * SEGMENT_ALIGN;
-	if (bytes > want)
-		bytes = want;
-	if (bytes < JOURNAL_LEAST_BYTES)
-		bytes = JOURNAL_LEAST_BYTES;
-	if (bytes < need)
-		bytes = (need + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
-	if (bytes > left)
-		return no_space(err);
-	*ret = bytes;
-	return 0;
-}
-
-static int
-zeros_make(struct journal *j, const char *name, uint64_t bytes, struct error *err)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	char temp[32];
-	int r;
-
-	(void)snprintf(temp, sizeof(temp), "%s" NEW_SUFFIX, name);
-	if (unlinkat(j->dirfd, temp, 0) != 0 && errno != ENOENT)
-		return error_sys(err, -errno, "remove journal/%s", temp);
-	fd = openat(j->dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return error_sys(err, -errno, "make journal/%s", temp);
-	r = fill_zeros(fd, 0, bytes, err);
-	if (r == 0 && fsync(fd) != 0)
-		r = error_sys(err, -errno, "sync journal/%s", temp);
-	if (r == 0 && renameat(j->dirfd, temp, j->dirfd, name) != 0)
-		r = error_sys(err, -errno, "rename journal/%s", temp);
-	if (r < 0) {
-		(void)unlinkat(j->dirfd, temp, 0);
-		return r;
-	}
-	return sync_dir(j, err);
-}
-
-/*
- * Is there a file of zeros of an earlier run? One whose head was begun when that run ended is not.
- * Only the head can have been: records are written after the file has its name.
- */
-static int
-zeros_find(struct journal *j, const char *name, uint64_t *ret_bytes, struct error *err)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	CLEANUP(free_bytes) uint8_t *head = NULL;
-	struct stat st;
-	size_t n = 0;
-	int r;
-
-	*ret_bytes = 0;
-	fd = openat(j->dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return error_sys(err, -errno, "look at journal/%s", name);
-	head = malloc(SEGMENT_HEAD_MAX);
-	if (head == NULL)
-		return error_set(err, -ENOMEM, "out of memory");
-	r = reader_pread(fd, head, SEGMENT_HEAD_MAX, 0, &n, err);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n; i++)
-		if (head[i] != 0)
-			n = 0;
-	if (n > 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) {
-		*ret_bytes = (uint64_t)st.st_size;
-		return 0;
-	}
-	if (unlinkat(j->dirfd, name, 0) != 0)
-		return error_sys(err, -errno, "remove journal/%s", name);
-	return 0;
 }
 
 /* ---- opening */
@@ -199,9 +71,9 @@ journal_open(struct journal *j, int ledger_dir, const struct journal_sizes *size
 		journal_close(j);
 		return r;
 	}
-	r = zeros_find(j, SPARE_NAME, &j->spare_bytes, err);
+	r = zeros_find(j->dirfd, SPARE_NAME, &j->spare_bytes, err);
 	if (r == 0)
-		r = zeros_find(j, RESERVE_NAME, &j->reserve_bytes, err);
+		r = zeros_find(j->dirfd, RESERVE_NAME, &j->reserve_bytes, err);
 	if (r < 0)
 		journal_close(j);
 	return r;
@@ -344,9 +216,9 @@ journal_attach(struct journal *j, const struct segment_head *head, uint64_t tail
 	if ((uint64_t)st.st_size < bytes) {
 		struct error why = {0};
 
-		r = fill_zeros(fd, (uint64_t)st.st_size, bytes, &why);
+		r = zeros_fill(fd, (uint64_t)st.st_size, bytes, &why);
 		/* No space: then it is a shorter segment. */
-		if (is_full(r) && ftruncate(fd, st.st_size) == 0)
+		if (zeros_no_space(r) && ftruncate(fd, st.st_size) == 0)
 			bytes = (uint64_t)st.st_size;
 		else if (r < 0)
 			return error_set(err, r, "%s", why.text);
@@ -411,7 +283,7 @@ segment_begin(struct journal *j, bool reserve, const struct segment_head *head,
 	segment_name(head->frontier.size, final);
 	if (renameat2(j->dirfd, name, j->dirfd, final, RENAME_NOREPLACE) != 0)
 		return error_sys(err, -errno, "rename journal/%s to %s", name, final);
-	r = sync_dir(j, err);
+	r = zeros_sync_dir(j->dirfd, err);
 	if (r < 0)
 		return r;
 	if (fstat(fd, &j->seen) != 0)
@@ -444,9 +316,9 @@ segment_new(struct journal *j, size_t need, const struct segment_head *head,
 	if (j->spare_bytes == 0) {
 		uint64_t bytes;
 
-		r = size_choose(j, want, 8, need, &bytes, err);
+		r = zeros_choose(j->dirfd, want, 8, need, &bytes, err);
 		if (r == 0)
-			r = zeros_make(j, SPARE_NAME, bytes, err);
+			r = zeros_make(j->dirfd, SPARE_NAME, bytes, err);
 		if (r < 0)
 			return r;
 		j->spare_bytes = bytes;
@@ -461,9 +333,9 @@ reserve_make(struct journal *j, struct error *err)
 	uint64_t bytes;
 	int r;
 
-	r = size_choose(j, j->sizes.reserve, 16, 0, &bytes, err);
+	r = zeros_choose(j->dirfd, j->sizes.reserve, 16, 0, &bytes, err);
 	if (r == 0)
-		r = zeros_make(j, RESERVE_NAME, bytes, err);
+		r = zeros_make(j->dirfd, RESERVE_NAME, bytes, err);
 	if (r == 0)
 		j->reserve_bytes = bytes;
 	return r;
@@ -488,7 +360,7 @@ room_in_reserve(struct journal *j, size_t need, enum journal_class class,
 	int r;
 
 	if (class == JOURNAL_INTENT || j->reserve_bytes < need)
-		return no_space(err);
+		return error_set(err, -ENOSPC, "no space for the journal");
 	r = segment_begin(j, true, head, open, &why);
 	return r < 0 ? journal_fail(j, &why, err) : 0;
 }
@@ -513,7 +385,7 @@ journal_room(struct journal *j, size_t len, enum journal_class class,
 		r = segment_new(j, need, head, open, &why);
 	if (r == 0)
 		return 0;
-	if (!is_full(r))
+	if (!zeros_no_space(r))
 		return error_set(err, r, "%s", why.text);
 	return room_in_reserve(j, need, class, head, open, err);
 }
@@ -570,7 +442,7 @@ journal_put(struct journal *j, const void *data, size_t len, struct error *err)
 		r = fd_pwrite_all(j->fd, data, len, j->tail, &why);
 	/* After the record that tells of what is lost here, so that it is never lost untold. */
 	if (r == 0 && j->dirty_end > j->tail + len)
-		r = fill_zeros(j->fd, j->tail + len, j->dirty_end, &why);
+		r = zeros_fill(j->fd, j->tail + len, j->dirty_end, &why);
 	if (r < 0)
 		return journal_fail(j, &why, err);
 	/* A head start, no more: what goes wrong with it the sync will say. */
@@ -608,11 +480,11 @@ journal_prepare(struct journal *j, struct error *err)
 	if (j->reserve_bytes == 0)
 		r = reserve_make(j, &why);
 	if (r == 0 && j->spare_bytes == 0 && j->tail > j->bytes / 2) {
-		r = size_choose(j, j->sizes.segment, 8, 0, &bytes, &why);
+		r = zeros_choose(j->dirfd, j->sizes.segment, 8, 0, &bytes, &why);
 		if (r == 0)
-			r = zeros_make(j, SPARE_NAME, bytes, &why);
+			r = zeros_make(j->dirfd, SPARE_NAME, bytes, &why);
 		if (r == 0)
 			j->spare_bytes = bytes;
 	}
-	return r < 0 && !is_full(r) ? error_set(err, r, "%s", why.text) : 0;
+	return r < 0 && !zeros_no_space(r) ? error_set(err, r, "%s", why.text) : 0;
 }

@@ -18,7 +18,8 @@ reader_init(struct reader *r, int fd, uint64_t next, struct error *err)
 	*r = (struct reader){.fd = fd, .at = next, .next = next, .window_at = next};
 	r->sha = sha256_new();
 	r->window = malloc(WINDOW_BYTES);
-	if (r->sha == NULL || r->window == NULL)
+	r->piece = malloc(PIECE_BYTES);
+	if (r->sha == NULL || r->window == NULL || r->piece == NULL)
 		return error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -28,6 +29,7 @@ reader_fini(struct reader *r)
 {
 	sha256_free(r->sha);
 	free(r->window);
+	free(r->piece);
 	*r = (struct reader){.fd = -1};
 }
 
@@ -181,22 +183,30 @@ static int
 reader_blob(struct reader *r, uint64_t off, const struct record_blob *blob,
 	    enum blob_state *ret_state, struct error *err)
 {
-	uint8_t piece[PIECE_BYTES], digest[SHA256_LEN];
+	uint8_t digest[SHA256_LEN];
 	size_t left = blob->len, n;
 	bool zero = true, cut = false;
 	int code;
 
-	while (left > 0 && !cut) {
-		size_t len = left < sizeof(piece) ? left : sizeof(piece);
+	/* A small one has come with its record. */
+	if (off >= r->window_at && off + left <= r->window_at + r->window_len) {
+		const uint8_t *at = r->window + (off - r->window_at);
 
-		code = reader_pread(r->fd, piece, len, off, &n, err);
+		zero = bytes_zero(at, left);
+		sha256_add(r->sha, at, left);
+		left = 0;
+	}
+	while (left > 0 && !cut) {
+		size_t len = left < PIECE_BYTES ? left : PIECE_BYTES;
+
+		code = reader_pread(r->fd, r->piece, len, off, &n, err);
 		if (code < 0) {
 			sha256_end(r->sha, digest);
 			return code;
 		}
 		cut = n < len;
-		zero = zero && bytes_zero(piece, n);
-		sha256_add(r->sha, piece, n);
+		zero = zero && bytes_zero(r->piece, n);
+		sha256_add(r->sha, r->piece, n);
 		off += n;
 		left -= n;
 	}

@@ -20,6 +20,7 @@ struct reader {
 	uint8_t *window;
 	size_t window_len;
 	uint64_t window_at;  /* offset of the window's first byte */
+	uint8_t *piece;      /* of a blob */
 };
 
 /* NEXT: where the first record begins. reader_fini after, also when it failed. */

@@ -16,44 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "ledger/reader.h"
-#include "ledger/record.h"
-#include "ledger/state.h"
-#include "model/examine.h"
+#include "ledger/recover.h"
 
-#define LEAF_HEX_MAX (2 * SHA256_LEN + 1)
+#define INDEX_PENDING_MAX 4096
 
 static void
 free_bytes(uint8_t **p)
 {
 	free(*p);
 }
-
-struct held {
-	struct record record;
-	uint64_t offset;
-};
-
-struct recovery {
-	struct ledger *l;
-	struct reader reader;
-	struct tree_head checkpoint; /* size 0 when there is none */
-	uint64_t *segments;
-	size_t n_segments;
-	uint64_t segment;		    /* the one that is read */
-	struct segment_head head;	    /* its head */
-	bool following;			    /* tiles can be written */
-	struct held held[LEDGER_BATCH_MAX]; /* the newest batch */
-	size_t n_held;
-	/* What was found at the end. */
-	uint64_t tail, end;
-	json_t *lost; /* leaf hashes of complete records behind the tail */
-	uint64_t restored;
-};
 
 static int
 refuse(struct error *err, const struct recovery *rec, uint64_t offset, const char *what)
@@ -90,6 +64,25 @@ checkpoint_load(struct recovery *rec, struct error *err)
 
 /* ---- going through the journal */
 
+/* Into the index of blobs, those that are not in it for certain. */
+static int
+index_blobs(struct recovery *rec, const struct held *h, struct error *err)
+{
+	struct blob_index *index = &rec->l->blobs;
+	const struct record *r = &h->record;
+	int code;
+
+	for (uint32_t i = 0; r->index >= rec->blobs_from && i < r->n_blobs; i++) {
+		struct blob_place place = {.segment = rec->segment, .offset = h->offset};
+
+		memcpy(place.sha256, r->blobs[i].sha256, SHA256_LEN);
+		code = blob_index_add(index, &place, err);
+		if (code < 0)
+			return code;
+	}
+	return index->n > INDEX_PENDING_MAX ? blob_index_write(index, err) : 0;
+}
+
 static int
 replay(struct recovery *rec, const struct held *h, struct error *err)
 {
@@ -111,16 +104,9 @@ replay(struct recovery *rec, const struct held *h, struct error *err)
 			return refuse(err, rec, h->offset, "it ends an intent that is not open");
 		openset_remove(&l->open, r->ref);
 	}
-	/* Those of older entries are in the index for certain: it was synced before the checkpoint.
-	 */
-	for (uint32_t i = 0; r->index >= rec->checkpoint.size && i < r->n_blobs; i++) {
-		struct blob_place place = {.segment = rec->segment, .offset = h->offset};
-
-		memcpy(place.sha256, r->blobs[i].sha256, SHA256_LEN);
-		code = blob_index_add(&l->blobs, &place, err);
-		if (code < 0)
-			return code;
-	}
+	code = index_blobs(rec, h, err);
+	if (code < 0)
+		return code;
 	if (l->frontier.size == rec->checkpoint.size) {
 		frontier_root(&l->frontier, l->sha, root);
 		if (memcmp(root, rec->checkpoint.root, sizeof(root)) != 0)
@@ -379,11 +365,17 @@ journal_read(struct recovery *rec, struct error *err)
 	size_t first = 0;
 	int r = 0;
 
+	/* The index was synced before the checkpoint, as far as that goes. */
+	rec->blobs_from = blob_index_there(&l->blobs) ? rec->checkpoint.size : 0;
 	if (rec->checkpoint.size > 0)
 		r = tiles_load(&l->tiles, &rec->checkpoint, NULL);
 	if (r == -ENOMEM)
 		return error_set(err, r, "out of memory");
-	/* Without its tiles all of them are made again, from the first entry on. */
+	/* Without tiles, or the index, all of them are made again, from the first entry on. */
+	if (rec->blobs_from < rec->checkpoint.size) {
+		tiles_reset(&l->tiles);
+		r = -ENOENT;
+	}
 	r = choose_first(rec, r < 0 ? 0 : rec->checkpoint.size, &first, err);
 	rec->following = true;
 	for (size_t i = first; r == 0 && i < rec->n_segments; i++) {
@@ -393,182 +385,7 @@ journal_read(struct recovery *rec, struct error *err)
 	return r;
 }
 
-/* ---- putting back what a checkpoint covers */
-
-static int
-commit(struct ledger *l, struct error *err)
-{
-	struct receipt receipts[LEDGER_BATCH_MAX];
-
-	return ledger_commit(l, receipts, err);
-}
-
-static int
-stage_or_commit(struct ledger *l, const struct ledger_append *a, struct error *err)
-{
-	int r;
-
-	r = ledger_stage_trusted(l, a, true, err);
-	if (r != -EAGAIN)
-		return r;
-	r = commit(l, err);
-	return r < 0 ? r : ledger_stage_trusted(l, a, true, err);
-}
-
-static uint32_t
-kind_of(const void *data, size_t len)
-{
-	struct entry_facts facts;
-
-	return entry_examine(data, len, &facts, NULL) == 0 ? facts.kind : 0;
-}
-
-/* Go through the entries from the journal's end to the checkpoint's, out of the bundles. */
-static int
-bundles_walk(struct recovery *rec,
-	     int (*visit)(struct recovery *rec, const void *entry, size_t len, struct frontier *f,
-			  struct error *err),
-	     struct frontier *f, struct error *err)
-{
-	CLEANUP(buf_fini) struct buf bundle = {0};
-	uint64_t size = rec->checkpoint.size;
-	int r = 0;
-
-	buf_init(&bundle, TILE_BUNDLE_MAX);
-	for (uint64_t i = rec->l->frontier.size, n = UINT64_MAX; r == 0 && i < size; i++) {
-		struct tile_id id = tile_edge(TILE_ENTRIES, size);
-		const void *entry;
-		size_t len;
-
-		if (i / TILE_WIDTH != id.n)
-			id = (struct tile_id){TILE_ENTRIES, i / TILE_WIDTH, TILE_WIDTH};
-		if (id.n != n)
-			r = tile_read(rec->l->dirfd, id, &bundle, err);
-		n = id.n;
-		if (r == 0)
-			r = tile_bundle_entry(&bundle, (unsigned int)(i % TILE_WIDTH), &entry, &len,
-					      err);
-		if (r == 0)
-			r = visit(rec, entry, len, f, err);
-	}
-	return r;
-}
-
-static int
-visit_hash(struct recovery *rec, const void *entry, size_t len, struct frontier *f,
-	   struct error *err)
-{
-	uint8_t leaf[SHA256_LEN];
-
-	(void)err;
-	merkle_leaf(rec->l->sha, entry, len, leaf);
-	frontier_add(f, rec->l->sha, leaf);
-	return 0;
-}
-
-static int
-visit_stage(struct recovery *rec, const void *entry, size_t len, struct frontier *f,
-	    struct error *err)
-{
-	const struct ledger_append a = {.kind = kind_of(entry, len), .entry = entry, .len = len};
-
-	(void)f;
-	rec->restored++;
-	return stage_or_commit(rec->l, &a, err);
-}
-
-static int
-restore(struct recovery *rec, struct error *err)
-{
-	struct frontier f = rec->l->frontier;
-	uint8_t root[SHA256_LEN];
-	int r;
-
-	r = bundles_walk(rec, visit_hash, &f, err);
-	if (r == 0) {
-		frontier_root(&f, rec->l->sha, root);
-		if (memcmp(root, rec->checkpoint.root, sizeof(root)) != 0)
-			r = error_set(err, -EBADMSG, "they are not the ones that were signed");
-	}
-	if (r < 0) {
-		(void)error_prefix(err,
-				   "the journal ends at %llu but %llu entries were signed, and the "
-				   "bundles do not give them back",
-				   (unsigned long long)rec->l->frontier.size,
-				   (unsigned long long)rec->checkpoint.size);
-		return r;
-	}
-	r = bundles_walk(rec, visit_stage, &f, err);
-	return r < 0 ? r : commit(rec->l, err);
-}
-
-/* ---- telling */
-
-static json_t *
-event_fields(const struct recovery *rec, const uint8_t sha256[SHA256_LEN])
-{
-	char hex[LEAF_HEX_MAX];
-
-	hex_encode(sha256, SHA256_LEN, hex);
-	return json_pack("{s:I, s:I, s:I, s:s, s:O, s:I}", "segment", (json_int_t)rec->segment,
-			 "offset", (json_int_t)rec->tail, "bytes",
-			 (json_int_t)(rec->end - rec->tail), "sha256", hex, "lost", rec->lost,
-			 "restored", (json_int_t)rec->restored);
-}
-
-static int
-tell(struct recovery *rec, const uint8_t sha256[SHA256_LEN], struct error *err)
-{
-	CLEANUP(json_decrefp) json_t *fields = event_fields(rec, sha256);
-	CLEANUP(buf_fini) struct buf entry = {0};
-	struct ledger *l = rec->l;
-	struct ledger_append a = {.kind = ENTRY_EVENT};
-	int r;
-
-	if (fields == NULL)
-		return error_set(err, -ENOMEM, "out of memory");
-	buf_init(&entry, ENTRY_MAX);
-	r = entry_event("recovered", fields, clock_wall_ms(), &entry, err);
-	if (r < 0)
-		return r;
-	a.entry = entry.data;
-	a.len = entry.len;
-	r = stage_or_commit(l, &a, err);
-	if (r == 0)
-		r = commit(l, err);
-	if (r < 0) {
-		(void)error_prefix(err, "record that it recovered");
-		return r;
-	}
-	(void)snprintf(l->recovered, sizeof(l->recovered),
-		       "journal/%020llu was torn at offset %llu: %llu bytes were no complete "
-		       "record, %zu complete ones behind them were never answered for, %llu were "
-		       "put back",
-		       (unsigned long long)rec->segment, (unsigned long long)rec->tail,
-		       (unsigned long long)(rec->end - rec->tail), json_array_size(rec->lost),
-		       (unsigned long long)rec->restored);
-	return 0;
-}
-
-/* SHA-256 of what will be overwritten, so that the record says what it was. */
-static int
-torn_digest(struct recovery *rec, uint8_t ret[SHA256_LEN], struct error *err)
-{
-	uint8_t piece[16384];
-	int r = 0;
-
-	for (uint64_t off = rec->tail; r == 0 && off < rec->end;) {
-		size_t n =
-			rec->end - off < sizeof(piece) ? (size_t)(rec->end - off) : sizeof(piece);
-
-		r = fd_pread_exact(rec->l->journal.fd, piece, n, off, err);
-		if (r == 0)
-			sha256_add(rec->l->sha, piece, n);
-		off += n;
-	}
-	sha256_end(rec->l->sha, ret);
-	return r;
-}
+/* ---- starting */
 
 static int
 start_new(struct recovery *rec, struct error *err)
@@ -594,17 +411,17 @@ start_again(struct recovery *rec, struct error *err)
 	if (r == 0)
 		r = journal_attach(&l->journal, &rec->head, rec->tail, err);
 	if (r == 0)
-		r = torn_digest(rec, sha256, err);
+		r = recovery_digest(rec, sha256, err);
 	if (r < 0)
 		return r;
 	l->start_size = l->frontier.size;
 	if (l->frontier.size < rec->checkpoint.size) {
-		r = restore(rec, err);
+		r = recovery_restore(rec, err);
 		if (r < 0)
 			return r;
 		l->start_size = l->frontier.size;
 	}
-	return rec->end > rec->tail || rec->restored > 0 ? tell(rec, sha256, err) : 0;
+	return rec->end > rec->tail || rec->restored > 0 ? recovery_tell(rec, sha256, err) : 0;
 }
 
 int

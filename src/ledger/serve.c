@@ -24,14 +24,13 @@ answer_failed(struct server *s, uint64_t tag, const struct error *why, struct er
 static int
 commit(struct server *s, bool *ret_committed, struct error *err)
 {
-	struct receipt receipts[LEDGER_BATCH_MAX];
 	size_t n = ledger_staged(s->ledger);
 	struct error why = {0};
 	int failed, r = 0;
 
 	if (n == 0)
 		return 0;
-	failed = ledger_commit(s->ledger, receipts, &why);
+	failed = ledger_commit(s->ledger, s->receipts, &why);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		uint8_t data[RECEIPT_LEN];
 
@@ -39,7 +38,7 @@ commit(struct server *s, bool *ret_committed, struct error *err)
 			r = answer_failed(s, s->tags[i], &why, err);
 			continue;
 		}
-		receipt_encode(&receipts[i], data);
+		receipt_encode(&s->receipts[i], data);
 		r = OUTBOX_SEND(&s->outbox, err, -1, appended, .tag = s->tags[i],
 				.receipt = wire_bytes_of(data, sizeof(data)));
 	}

@@ -23,6 +23,7 @@ struct server {
 	struct packet packet;
 	struct outbox outbox;
 	uint64_t tags[LEDGER_BATCH_MAX]; /* of what is staged */
+	struct receipt receipts[LEDGER_BATCH_MAX];
 };
 
 int server_init(struct server *s, struct ledger *l, int fd, struct error *err) MUST_CHECK;

@@ -198,6 +198,8 @@ walk_blobs(struct walk *w, const struct record *record, enum blob_state ret_stat
 		if (whole || w->at + 1 < w->n || tries >= w->patience)
 			return 0;
 		wait_a_moment();
+		/* What was read ahead is what was there then. */
+		w->reader.window_len = 0;
 	}
 }
 

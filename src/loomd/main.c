@@ -94,12 +94,6 @@ set_private(struct options *o, const char *arg)
 	return 0;
 }
 
-static int
-set_nothing(struct options *o, const char *arg)
-{
-	return 0;
-}
-
 static const struct option_rule {
 	const char *name;
 	bool has_arg;
@@ -112,7 +106,6 @@ static const struct option_rule {
 	{"--config", true, set_config, "configuration directory (absolute)"},
 	{"--ready-fd", true, set_ready_fd, "descriptor that gets one byte when all is ready"},
 	{"--idle", true, set_idle, "leave after so long without a client (default 60s if private)"},
-	{"--foreground", false, set_nothing, "accepted; loomd always stays in the foreground"},
 };
 
 static void

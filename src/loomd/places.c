@@ -142,35 +142,11 @@ own_group(void)
 }
 
 /*
- * May nobody but the owner change what is in DIR? In a sticky directory others may add names, but
- * neither remove nor rename ours, so for a directory ABOVE the configuration that is enough.
+ * 0 with *RET_DIR -1 when there is no such directory. Who may write it is the authority's to judge,
+ * at each run, so that what stands against it is told to who asks, and recorded.
  */
 static int
-config_dir_check(int dir, const char *path, bool above, gid_t group, struct error *err)
-{
-	struct stat st;
-	mode_t others;
-
-	if (fstat(dir, &st) != 0)
-		return error_sys(err, -errno, "fstat %s", path);
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return error_set(err, -EPERM,
-				 "%s belongs to user %lu: configuration is read only from what you "
-				 "or root own",
-				 path, (unsigned long)st.st_uid);
-	others = st.st_mode & 022;
-	if (group != (gid_t)-1 && st.st_gid == group)
-		others &= ~(mode_t)020;
-	if (others == 0 || (above && (st.st_mode & S_ISVTX) != 0))
-		return 0;
-	return error_set(err, -EPERM,
-			 "%s may be written by others (mode %04o); mend with: chmod go-w %s", path,
-			 (unsigned int)st.st_mode & 07777, path);
-}
-
-/* 0 with *RET_DIR -1 when there is no such directory. */
-static int
-config_open(const char *path, gid_t group, int *ret_dir, struct error *err)
+config_open(const char *path, int *ret_dir, struct error *err)
 {
 	CLEANUP(fd_closep) int at = -1;
 	char name[PATH_NAME_MAX + 1], so_far[PATH_BYTES_MAX];
@@ -199,9 +175,6 @@ config_open(const char *path, gid_t group, int *ret_dir, struct error *err)
 			return error_sys(err, -errno, "open %s", so_far);
 		fd_closep(&at);
 		at = next;
-		r = config_dir_check(at, so_far, !last, group, err);
-		if (r < 0)
-			return r;
 	}
 	if (!path_at_end(rest))
 		return error_set(err, -ENAMETOOLONG, "%s: a name in it is too long", path);
@@ -229,7 +202,7 @@ places_open(struct places *p, const struct places_spec *spec, struct error *err)
 			return error_prefix(err, "state directory %s", spec->state);
 	}
 	p->own_group = own_group();
-	return spec->config != NULL ? config_open(spec->config, p->own_group, &p->config, err) : 0;
+	return spec->config != NULL ? config_open(spec->config, &p->config, err) : 0;
 }
 
 static int

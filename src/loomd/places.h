@@ -5,7 +5,7 @@
  * A directory of ours belongs to the effective user and gives nobody else any right, whatever the
  * environment says; the directories above it (~/.local, ~/.local/state) are made as XDG's base
  * directory specification asks, mode 0700, and are not ours to judge. The configuration directory
- * and all above it may be written by their owner only, the effective user or root.
+ * is only opened here: the authority judges it and all above it, at each use.
  */
 #ifndef LOOM_LOOMD_PLACES_H
 #define LOOM_LOOMD_PLACES_H

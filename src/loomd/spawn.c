@@ -303,7 +303,7 @@ authority_arguments(struct program *p, size_t *n, const struct spawn_spec *spec,
 	argument(p, n, "--boot", t->boot);
 	argument(p, n, "--state", spec->paths->state);
 	argument(p, n, "--run", spec->paths->run);
-	argument(p, n, "--config", spec->places->config >= 0 ? spec->paths->config : NULL);
+	argument(p, n, "--config", spec->paths->config);
 	if (spec->private_mode)
 		p->argv[(*n)++] = (char *)(uintptr_t) "--private";
 }
@@ -342,11 +342,18 @@ program_environment(struct program *p, struct texts *t)
 static void
 signals_reset(void)
 {
-	const struct sigaction plain = {.sa_handler = SIG_DFL};
+	const struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} plain = {.handler = SIG_DFL};
 	sigset_t none;
 
+	/* By the system call: sigaction(3) refuses 32 and 33, the C library's own, which whoever
+	 * started us may have left ignored. It fails for SIGKILL and SIGSTOP. */
 	for (int s = 1; s < NSIG; s++)
-		(void)sigaction(s, &plain, NULL); /* fails for SIGKILL, SIGSTOP and libc's own */
+		(void)syscall(SYS_rt_sigaction, s, &plain, NULL, sizeof(plain.mask));
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

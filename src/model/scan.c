@@ -5,6 +5,7 @@
  */
 #include "model/scan.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 
 struct level {
 	bool object;
+	bool escaped;	       /* there is a backslash in LAST */
 	struct scan_span last; /* key, with its quotes; len 0: none yet */
 };
 
@@ -23,6 +25,7 @@ struct scan {
 	const uint8_t *start, *p, *end;
 	struct level level[JSON_DEPTH_MAX];
 	unsigned int depth;
+	bool escaped; /* the string that was read last had a backslash; whoever asks clears it */
 };
 
 static int
@@ -32,14 +35,31 @@ scan_bad(const struct scan *s, struct error *err, const char *what)
 			 (size_t)(s->p - s->start), what);
 }
 
-/* Does one of the eight bytes need a look: below space, above ASCII, quote or backslash? */
-static bool
+/*
+ * The high bit of each of the eight bytes that needs a look: below space, above ASCII, quote or
+ * backslash. Behind the first such byte others may be marked that need none; never before it.
+ */
+static uint64_t
 word_special(uint64_t w)
 {
 	uint64_t quote = w ^ ONES * '"', slash = w ^ ONES * '\\';
 
-	/* May say yes for a byte after one that is special; never no for a special one. */
-	return ((w | (w - ONES * 0x20) | (quote - ONES) | (slash - ONES)) & HIGHS) != 0;
+	return (w | (w - ONES * 0x20) | (quote - ONES) | (slash - ONES)) & HIGHS;
+}
+
+/* The first byte from P on that needs a look, or END. */
+static const uint8_t *
+skip_plain(const uint8_t *p, const uint8_t *end)
+{
+	for (uint64_t w, special; end - p >= (ptrdiff_t)sizeof(w); p += sizeof(w)) {
+		memcpy(&w, p, sizeof(w));
+		special = word_special(le64toh(w));
+		if (special != 0)
+			return p + __builtin_ctzll(special) / 8;
+	}
+	while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
+		p++;
+	return p;
 }
 
 /* After a backslash: the one way to write what needs it. */
@@ -79,17 +99,7 @@ scan_string(struct scan *s, bool key, struct scan_span *ret, struct error *err)
 		return scan_bad(s, err, "no string");
 	s->p++;
 	for (;;) {
-		uint64_t w;
-
-		while (s->end - s->p >= (ptrdiff_t)sizeof(w)) {
-			memcpy(&w, s->p, sizeof(w));
-			if (word_special(w))
-				break;
-			s->p += sizeof(w);
-		}
-		while (s->p < s->end && *s->p >= 0x20 && *s->p < 0x80 && *s->p != '"' &&
-		       *s->p != '\\')
-			s->p++;
+		s->p = skip_plain(s->p, s->end);
 		if (s->p == s->end || *s->p < 0x20)
 			return scan_bad(s, err, "a string that does not end");
 		if (*s->p == '"') {
@@ -99,6 +109,7 @@ scan_string(struct scan *s, bool key, struct scan_span *ret, struct error *err)
 		}
 		if (*s->p == '\\') {
 			s->p++;
+			s->escaped = true;
 			r = scan_escape(s, err);
 			if (r < 0)
 				return r;
@@ -172,13 +183,19 @@ key_byte(const uint8_t **p)
 }
 
 static bool
-key_ascends(struct scan_span before, struct scan_span after)
+key_ascends(struct scan_span before, struct scan_span after, bool escaped)
 {
+	size_t least = before.len < after.len ? before.len : after.len;
 	const uint8_t *a, *b;
 	int x, y;
 
 	if (before.len == 0)
 		return true;
+	if (!escaped) {
+		/* Without the closing quotes, which are not part of the order. */
+		x = memcmp(before.at, after.at, least - 1);
+		return x < 0 || (x == 0 && before.len < after.len);
+	}
 	a = before.at + 1;
 	b = after.at + 1;
 	do {
@@ -205,12 +222,14 @@ scan_key(struct scan *s, struct error *err)
 	struct scan_span key;
 	int r;
 
+	s->escaped = false;
 	r = scan_string(s, true, &key, err);
 	if (r < 0)
 		return r;
-	if (!key_ascends(l->last, key))
+	if (!key_ascends(l->last, key, s->escaped || l->escaped))
 		return scan_bad(s, err, "keys out of order, or one twice");
 	l->last = key;
+	l->escaped = s->escaped;
 	return scan_takes(s, ':') ? 0 : scan_bad(s, err, "no colon after a key");
 }
 
@@ -242,20 +261,19 @@ scan_begin(struct scan *s, bool *ret_open, struct error *err)
 	return object ? scan_key(s, err) : 0;
 }
 
+/* Members that are looked for, with the quotes around their keys. */
+#define WANTED(member)                                                                             \
+	{                                                                                          \
+		"\"" #member "\"", sizeof("\"" #member "\"") - 1,                                  \
+			offsetof(struct scan_entry, member)                                        \
+	}
 static const struct {
-	const char *key; /* with its quotes */
+	const char *key;
+	size_t len;
 	size_t offset;
 } wanted[] = {
-	{"\"v\"", offsetof(struct scan_entry, v)},
-	{"\"kind\"", offsetof(struct scan_entry, kind)},
-	{"\"time\"", offsetof(struct scan_entry, time)},
-	{"\"event\"", offsetof(struct scan_entry, event)},
-	{"\"op\"", offsetof(struct scan_entry, op)},
-	{"\"session\"", offsetof(struct scan_entry, session)},
-	{"\"digest\"", offsetof(struct scan_entry, digest)},
-	{"\"intent\"", offsetof(struct scan_entry, intent)},
-	{"\"result\"", offsetof(struct scan_entry, result)},
-	{"\"blobs\"", offsetof(struct scan_entry, blobs)},
+	WANTED(v),	 WANTED(kind),	 WANTED(time),	 WANTED(event),	 WANTED(op),
+	WANTED(session), WANTED(digest), WANTED(intent), WANTED(result), WANTED(blobs),
 };
 
 /* A member of the outermost object has ended that began at FROM. */
@@ -266,7 +284,7 @@ note_member(const struct scan *s, const uint8_t *from, struct scan_entry *ret)
 
 	ret->n_members++;
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-		if (key.len == strlen(wanted[i].key) && memcmp(key.at, wanted[i].key, key.len) == 0)
+		if (key.len == wanted[i].len && memcmp(key.at, wanted[i].key, key.len) == 0)
 			*(struct scan_span *)((char *)ret + wanted[i].offset) =
 				(struct scan_span){from, (size_t)(s->p - from)};
 }
@@ -337,28 +355,35 @@ scan_u64(struct scan_span s, uint64_t *ret)
 	return 0;
 }
 
-static int
+/* Value of a lower-case hex digit; 16 for all else. */
+static unsigned int
 nibble(uint8_t c)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	static const uint8_t table[256] = {
+		['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
+		['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+		['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+	};
+
+	return (table[c] - 1U) & 0x1f;
 }
 
 int
 scan_hash(struct scan_span s, uint8_t ret[SHA256_LEN])
 {
 	uint8_t hash[SHA256_LEN];
+	unsigned int bad = 0;
 
 	if (s.len != 2 + 2 * SHA256_LEN || s.at[0] != '"')
 		return -EBADMSG;
 	for (size_t i = 0; i < SHA256_LEN; i++) {
-		int high = nibble(s.at[1 + 2 * i]), low = nibble(s.at[2 + 2 * i]);
+		unsigned int high = nibble(s.at[1 + 2 * i]), low = nibble(s.at[2 + 2 * i]);
 
-		if (high < 0 || low < 0)
-			return -EBADMSG;
+		bad |= (high | low) & 0x10;
 		hash[i] = (uint8_t)(high << 4 | low);
 	}
+	if (bad != 0)
+		return -EBADMSG;
 	memcpy(ret, hash, sizeof(hash));
 	return 0;
 }
@@ -371,11 +396,11 @@ scan_op(struct scan_span s, uint64_t *ret)
 	if (s.len != 2 + 19 || memcmp(s.at, "\"op_", 4) != 0)
 		return -EBADMSG;
 	for (size_t i = 4; i < 20; i++) {
-		int n = nibble(s.at[i]);
+		unsigned int n = nibble(s.at[i]);
 
-		if (n < 0)
+		if (n > 0xf)
 			return -EBADMSG;
-		v = v << 4 | (uint64_t)n;
+		v = v << 4 | n;
 	}
 	*ret = v;
 	return 0;

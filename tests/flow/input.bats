@@ -160,6 +160,27 @@ usage() {
 	[ "$status" -eq 0 ]
 }
 
+@test "a configuration directory or a folder above it that others may write is noticed at each run" {
+	flow_direct_profile mine
+	for path in "$XDG_CONFIG_HOME" "$XDG_CONFIG_HOME/loom"; do
+		for fresh in yes no; do
+			[ $fresh = no ] || flow_stop
+			[ $fresh = yes ] || loom run -- true
+			chmod go+w "$path"
+			for profile in mine default; do
+				run loom run --profile $profile -- true
+				denied invalid-request
+				[[ $output == *"chmod go-w $path"*"(trace op_"* ]]
+			done
+			run loom trace "$(flow_op <<<"$output")"
+			[ "$status" -eq 0 ]
+			chmod go-w "$path"
+			run loom run --profile mine -- true
+			[ "$status" -eq 0 ]
+		done
+	done
+}
+
 @test "nothing of a workspace is configuration" {
 	mkdir -p .loom/profiles loom/profiles .config/loom/profiles
 	for dir in .loom loom .config/loom; do
@@ -175,18 +196,24 @@ usage() {
 	ln -s dir link
 	ln -s nowhere dangling
 	run loom run -C nothing -- true
-	refused invalid-path
+	denied invalid-path
 	[[ $output == *"does not exist"* ]]
 	run loom run -C file -- true
-	refused invalid-path
+	denied invalid-path
 	[[ $output == *"not a directory"* ]]
 	for path in link link/ link/. link//./ dangling; do
 		run loom run -C "$path" -- true
-		refused invalid-path
+		denied invalid-path
 		[[ $output == *"symbolic link"* ]]
 	done
 	run loom run -C '' -- true
-	refused invalid-path
+	denied invalid-path
+	run loom run --report "$T/refused.json" -C $'no\n\xffsuch' -- true
+	denied invalid-path
+	[ "$(flow_json 'd["verdict"], d["trace"]' <"$T/refused.json")" = "('deny', 'verified')" ]
+	run loom ledger show --json -n 1
+	[ "$(flow_json '[(e["entry"]["event"], e["entry"]["reason"]) for e in d["entries"]]' <<<"$output")" = "[('denied', 'invalid-path')]" ]
+	[[ $(flow_json 'd["detail"]' <"$T/refused.json") == "the client says: workspace "* ]]
 }
 
 @test "workspace: forbidden places, and what contains them" {
@@ -220,7 +247,7 @@ usage() {
 
 @test "too many arguments and too large ones" {
 	run bash -c 'exec "$LOOM" run -- true $(seq 40000)'
-	refused invalid-argument
+	denied invalid-argument
 	run bash -c 'exec "$LOOM" run -- sh -c "echo \$#" sh $(seq 20000)'
 	[ "$status" -eq 0 ]
 	[ "$output" = 20000 ]

@@ -13,6 +13,16 @@ teardown_file() { flow_teardown_file; }
 	[ "$stderr" = err ]
 }
 
+@test "a command opens its streams by their names" {
+	run --separate-stderr loom run -- sh -c 'echo x >/dev/stderr; echo y >/dev/stdout; cat /dev/stdin; echo z >/proc/self/fd/1' <<<"given"
+	[ "$status" -eq 0 ]
+	[ "$output" = $'y\ngiven\nz' ]
+	[ "$stderr" = x ]
+	# The control: what nobody gave it cannot be opened like that.
+	run loom run -- sh -c 'echo x >/proc/self/fd/9'
+	[ "$status" -ne 0 ]
+}
+
 @test "a run without changes says nothing of its own" {
 	run --separate-stderr loom run -- true
 	[ "$status" -eq 0 ]
@@ -238,7 +248,7 @@ teardown_file() { flow_teardown_file; }
 	[ "$status" -eq 120 ]
 	[ "$(flow_json 'd["verdict"]' <<<"$output")" = deny ]
 	run --separate-stderr loom run --json -C /nowhere -- true
-	[ "$status" -eq 125 ]
+	[ "$status" -eq 120 ]
 	[ "$(flow_json 'd["reason"]' <<<"$output")" = invalid-path ]
 }
 
@@ -266,6 +276,17 @@ teardown_file() { flow_teardown_file; }
 	[ "$status" -eq 0 ]
 	[[ $output == *"/dev/pts/"* ]]
 	[[ $output == *"all three"* ]]
+}
+
+@test "TERM is the client's on a terminal, and dumb without one or when it is no name" {
+	for pair in xterm-256color:xterm-256color vt100:vt100 ../evil:dumb :dumb; do
+		TERM=${pair%:*} run flow_terminal "$LOOM" run -t -- sh -c 'echo "[$TERM]"'
+		echo "$pair: $output"
+		[ "$status" -eq 0 ]
+		[[ $output == *"[${pair#*:}]"* ]]
+	done
+	TERM=vt100 run loom run -- sh -c 'echo "[$TERM]"'
+	[ "$output" = "[dumb]" ]
 }
 
 @test "two runs at a time are two sandboxes" {

@@ -126,6 +126,19 @@ change() {
 	[ "$status" -eq 0 ]
 }
 
+@test "rm of a running session: its client does not speak of changes that are gone" {
+	loom run --session doomed -- sh -c 'echo x >f; echo ready; sleep 60' >"$T/doomed.out" 2>"$T/doomed.err" &
+	client=$!
+	flow_until 10 grep -q ready "$T/doomed.out"
+	run loom session rm doomed
+	[ "$status" -eq 0 ]
+	wait "$client" || true
+	cat "$T/doomed.err"
+	grep -q stopped "$T/doomed.err"
+	run grep -c "session diff" "$T/doomed.err"
+	[ "$output" = 0 ]
+}
+
 @test "rm discards and says how much" {
 	change 'echo x >f; echo y >g'
 	run loom session rm "$SESSION"

@@ -120,6 +120,9 @@ disk() {
 	[ "${#lines[@]}" -le 20 ]
 	run loom ledger show -n 2
 	[ "${#lines[@]}" -eq 2 ]
+	run loom ledger show -n 0
+	[ "$status" -eq 125 ]
+	[[ $output == *"--number 0"* ]]
 	run loom ledger show --json --since 0 -n 3
 	[ "$(flow_json '[e["index"] for e in d["entries"]]' <<<"$output")" = "[0, 1, 2]" ]
 	run loom ledger key

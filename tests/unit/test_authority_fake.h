@@ -538,14 +538,26 @@ text_is(struct wire_text t, const char *s)
 
 /* The client is told that it was denied for REASON. */
 static inline void
-client_denied(struct fake *f, struct fake_client *c, const char *reason)
+client_denied_traced(struct fake *f, struct fake_client *c, const char *reason, bool traced)
 {
 	struct msg_run_done m = client_done(f, c);
+	CLEANUP(json_decrefp) json_t *report = NULL;
+	struct error err = {0};
 
 	text_is(m.reason, reason);
 	assert_int_equal(m.effect, EFFECT_DENY);
 	assert_int_equal(m.exit_kind, EXIT_NONE);
-	assert_int_equal(m.traced, 0);
+	assert_int_equal(m.traced, traced);
+	assert_ok(json_read(m.report.data, m.report.len, &report, &err));
+	assert_string_equal(json_string_value(json_object_get(report, "trace")),
+			    traced ? "verified" : "unverified");
+}
+
+/* Told, and not recorded. */
+static inline void
+client_denied(struct fake *f, struct fake_client *c, const char *reason)
+{
+	client_denied_traced(f, c, reason, false);
 }
 
 /* The denial is recorded first, then told. */
@@ -560,7 +572,7 @@ client_denied_recorded(struct fake *f, struct fake_client *c, const char *reason
 	assert_string_equal(entry_text(e, "reason"), reason);
 	fake_expect_nothing(f, &c->channel);
 	ledger_accept(f);
-	client_denied(f, c, reason);
+	client_denied_traced(f, c, reason, true);
 }
 
 /* A whole document, put together; owned by the caller. *RET_STATUS as in its parts. */

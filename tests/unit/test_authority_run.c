@@ -246,6 +246,96 @@ refused(struct fake *f, const struct fake_run *in, const char *reason)
 	assert_int_equal(f->a.sessions.n_live, 0);
 }
 
+/* Modes of the configuration directory and of the folder above it, at each run. */
+static void
+test_config_path(void **state)
+{
+	static const struct {
+		mode_t above, dir;
+		bool good;
+	} rows[] = {
+		{0755, 0755, true},  {0755, 0757, false}, {0755, 0775, false}, {0755, 01777, false},
+		{0777, 0755, false}, {01777, 0755, true}, {0700, 0700, true},
+	};
+	struct fake *f = *state;
+	static struct config_path path;
+	char above[80], dir[96], missing[112];
+	struct error err = {0};
+
+	(void)snprintf(above, sizeof(above), "%s/above", f->dir);
+	(void)snprintf(dir, sizeof(dir), "%s/config", above);
+	(void)snprintf(missing, sizeof(missing), "%s/none/at/all", above);
+	assert_int_equal(mkdir(above, 0700), 0);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_ok(config_path_open(&path, dir, &err));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_equal(chmod(above, rows[i].above), 0);
+		assert_int_equal(chmod(dir, rows[i].dir), 0);
+		err = (struct error){0};
+		assert_int_equal(config_path_check(&path, geteuid(), (gid_t)-1, &err),
+				 rows[i].good ? 0 : -EPERM);
+		assert_true(rows[i].good || strstr(err.text, "chmod go-w") != NULL);
+	}
+	/* It is looked at while we serve, and what stands against it is recorded. */
+	f->a.settings.config_path = &path;
+	assert_int_equal(chmod(dir, 0777), 0);
+	refused(f, &plain, "invalid-request");
+	assert_int_equal(chmod(dir, 0700), 0);
+	refused(f, &(struct fake_run){.workflow = "ci"}, "not-authorized");
+	f->a.settings.config_path = NULL;
+	config_path_close(&path);
+	/* What is missing is none; the folders above it count. */
+	assert_ok(config_path_open(&path, missing, &err));
+	assert_ok(config_path_check(&path, geteuid(), (gid_t)-1, &err));
+	assert_int_equal(chmod(above, 0777), 0);
+	assert_int_equal(config_path_check(&path, geteuid(), (gid_t)-1, &err), -EPERM);
+	config_path_close(&path);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(rmdir(above), 0);
+}
+
+/* What the client refuses itself is recorded, as its words. */
+static void
+test_client_refuses(void **state)
+{
+	struct fake *f = *state;
+	struct fake_client c;
+	struct fake_entry *e;
+	struct msg_run_done m;
+	struct error err = {0};
+	char longest[385 + 1];
+
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	client_open(f, &c);
+	for (int i = 0; i < 2; i++) {
+		assert_ok(CHANNEL_SEND(&c.channel, refuse, &err, .version = WIRE_VERSION,
+				       .reason = R_INVALID_PATH,
+				       .detail = wire_text_of(i == 0 ? "no such" : longest + 1)));
+		e = ledger_take(f, ENTRY_EVENT);
+		assert_string_equal(e->read.event, "denied");
+		assert_string_equal(entry_text(e, "reason"), "invalid-path");
+		ledger_accept(f);
+		m = client_done(f, &c);
+		assert_int_equal(m.effect, EFFECT_DENY);
+		assert_int_equal(m.traced, 1);
+		assert_true(m.detail.len > 17 &&
+			    memcmp(m.detail.data, "the client says: ", 17) == 0);
+	}
+	fake_expect_nothing(f, &f->box);
+	/* No other reason, and no more words, are a client's to give. */
+	assert_ok(CHANNEL_SEND(&c.channel, refuse, &err, .version = WIRE_VERSION,
+			       .reason = R_ALLOWED, .detail = wire_text_of("x")));
+	fake_expect_closed(f, &c.channel);
+	client_close(f, &c);
+	client_open(f, &c);
+	assert_ok(CHANNEL_SEND(&c.channel, refuse, &err, .version = WIRE_VERSION,
+			       .reason = R_INVALID_ARGUMENT, .detail = wire_text_of(longest)));
+	fake_expect_closed(f, &c.channel);
+	client_close(f, &c);
+	assert_int_equal(f->a.n_runs, 0);
+}
+
 static void
 test_refused_requests(void **state)
 {
@@ -297,7 +387,7 @@ test_another_user(void **state)
 				 json_object_get(json_object_get(e->read.json, "identity"), "uid")),
 			 geteuid());
 	ledger_accept(f);
-	client_denied(f, &c, "identity-mismatch");
+	client_denied_traced(f, &c, "identity-mismatch", true);
 	client_query(f, &c, Q_SESSIONS, "", 0);
 	expect_event(f, "denied");
 	client_doc_denied(f, &c, "identity-mismatch");
@@ -780,6 +870,8 @@ main(void)
 		T(test_environment_goes_to_the_box_only),
 		T(test_terminal),
 		T(test_signals),
+		T(test_config_path),
+		T(test_client_refuses),
 		T(test_refused_requests),
 		T(test_next_step),
 		cmocka_unit_test(test_another_user),

@@ -213,7 +213,7 @@ test_overlap_before_record(void **state)
 	ledger_record(f, ENTRY_EVENT);
 	ledger_record(f, ENTRY_INTENT);
 	assert_string_equal(ledger_record(f, ENTRY_EVENT)->read.event, "denied");
-	client_denied(f, &b, "busy");
+	client_denied_traced(f, &b, "busy", true);
 	box_expect_grant(f, first, 1);
 	client_close(f, &b);
 	client_close(f, &a);

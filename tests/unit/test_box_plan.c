@@ -63,7 +63,7 @@ a_plan_is_flat_and_says_what_the_record_says(void **state)
 	(void)snprintf(op.facts.cwd, sizeof(op.facts.cwd), "a/b");
 	op.facts.workspace.uid = 7;
 	op.facts.workspace.ino = 99;
-	assert_ok(plan_derive(&op, &profile, "/src/app", &plan, &f));
+	assert_ok(plan_derive(&op, &profile, "/src/app", "", &plan, &f));
 	assert_true(plan_valid(&plan, plan.size));
 	assert_string_equal(plan_workspace_at(&plan), "/workspace");
 	assert_string_equal(plan_cwd(&plan), "a/b");
@@ -72,6 +72,37 @@ a_plan_is_flat_and_says_what_the_record_says(void **state)
 	assert_int_equal(plan.limits.memory, profile.memory);
 	assert_string_equal(env_of("LOOM_SESSION"), "s_12");
 	assert_string_equal(env_of("HOME"), "/tmp/home");
+	assert_string_equal(env_of("TERM"), "dumb");
+}
+
+static void
+a_terminal_has_the_client_s_name_if_it_is_one(void **state)
+{
+	char longest[PLAN_TERM_MAX + 2];
+	const struct {
+		const char *term, *want;
+	} terms[] = {
+		{"xterm-256color", "xterm-256color"},
+		{"vt100+4bsd.A_z", "vt100+4bsd.A_z"},
+		{longest + 1, longest + 1},
+		{longest, "dumb"},
+		{"", "dumb"},
+		{"x/../y", "dumb"},
+		{"x y", "dumb"},
+		{"x\n", "dumb"},
+		{"x\xff", "dumb"},
+	};
+	struct failure f = {0};
+
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	op.tty = true;
+	for (size_t i = 0; i < ARRAY_LEN(terms); i++) {
+		assert_ok(plan_derive(&op, &profile, "/w", terms[i].term, &plan, &f));
+		assert_string_equal(env_of("TERM"), terms[i].want);
+	}
+	op.tty = false;
+	assert_ok(plan_derive(&op, &profile, "/w", "xterm", &plan, &f));
 	assert_string_equal(env_of("TERM"), "dumb");
 }
 
@@ -85,7 +116,7 @@ a_profile_s_variables_replace_ours_and_the_last_of_a_name_wins(void **state)
 	set_env("X", "first");
 	set_env("X", "second");
 	set_env("LOOM_SESSION", "a lie");
-	assert_ok(plan_derive(&op, &profile, "/w", &plan, &f));
+	assert_ok(plan_derive(&op, &profile, "/w", "xterm-256color", &plan, &f));
 	assert_string_equal(env_of("HOME"), "/elsewhere");
 	assert_string_equal(env_of("X"), "second");
 	assert_string_equal(env_of("TERM"), "xterm-256color");
@@ -113,29 +144,29 @@ what_this_box_cannot_do_is_no_plan(void **state)
 		f = (struct failure){0};
 		(void)snprintf(profile.workspace_at, sizeof(profile.workspace_at), "%s",
 			       places[i].at);
-		assert_true(plan_derive(&op, &profile, places[i].host, &plan, &f) < 0);
+		assert_true(plan_derive(&op, &profile, places[i].host, "", &plan, &f) < 0);
 		assert_int_equal(f.reason, places[i].reason);
 	}
 	f = (struct failure){0};
-	assert_ok(plan_derive(&op, &profile, "/home/me/x", &plan, &f));
-	assert_ok(plan_derive(&op, &profile, "/tmp/x", &plan, &f));
+	assert_ok(plan_derive(&op, &profile, "/home/me/x", "", &plan, &f));
+	assert_ok(plan_derive(&op, &profile, "/tmp/x", "", &plan, &f));
 	profile.runtime = RUNTIME_GVISOR;
-	assert_true(plan_derive(&op, &profile, "/home/me/x", &plan, &f) < 0);
+	assert_true(plan_derive(&op, &profile, "/home/me/x", "", &plan, &f) < 0);
 	assert_int_equal(f.reason, R_RUNTIME_UNAVAILABLE);
 	profile.runtime = RUNTIME_NAMESPACES;
 	profile.workspace_max = 1;
 	f = (struct failure){0};
-	assert_true(plan_derive(&op, &profile, "/home/me/x", &plan, &f) < 0);
+	assert_true(plan_derive(&op, &profile, "/home/me/x", "", &plan, &f) < 0);
 	assert_int_equal(f.reason, R_CAPABILITY_UNAVAILABLE);
 	profile.workspace_max = 0;
 	op.mode = WORKSPACE_DIRECT;
 	f = (struct failure){0};
-	assert_true(plan_derive(&op, &profile, "/home/me/x", &plan, &f) < 0);
+	assert_true(plan_derive(&op, &profile, "/home/me/x", "", &plan, &f) < 0);
 	assert_int_equal(f.reason, R_PROFILE_MISMATCH);
 	op.mode = WORKSPACE_OVERLAY;
 	op.timeout_ms = 1001;
 	f = (struct failure){0};
-	assert_true(plan_derive(&op, &profile, "/home/me/x", &plan, &f) < 0);
+	assert_true(plan_derive(&op, &profile, "/home/me/x", "", &plan, &f) < 0);
 	assert_int_equal(f.reason, R_LIMIT_EXCEEDED);
 }
 
@@ -145,7 +176,7 @@ a_damaged_plan_is_noticed(void **state)
 	struct failure f = {0};
 	struct plan good;
 
-	assert_ok(plan_derive(&op, &profile, "/w", &plan, &f));
+	assert_ok(plan_derive(&op, &profile, "/w", "", &plan, &f));
 	good = plan;
 	assert_false(plan_valid(&plan, plan.size - 1u));
 	assert_false(plan_valid(&plan, PLAN_FIXED));
@@ -259,6 +290,7 @@ main(void)
 		cmocka_unit_test_setup(a_plan_is_flat_and_says_what_the_record_says, setup),
 		cmocka_unit_test_setup(
 			a_profile_s_variables_replace_ours_and_the_last_of_a_name_wins, setup),
+		cmocka_unit_test_setup(a_terminal_has_the_client_s_name_if_it_is_one, setup),
 		cmocka_unit_test_setup(what_this_box_cannot_do_is_no_plan, setup),
 		cmocka_unit_test_setup(a_damaged_plan_is_noticed, setup),
 		cmocka_unit_test(what_a_crash_would_start_on_the_host_decides_the_limit_of_cores),

@@ -341,6 +341,59 @@ tiles_are_made_again(void **state)
 	place_fini(&p);
 }
 
+/* So is the index of blobs. */
+static void
+blob_index_is_made_again(void **state)
+{
+	CLEANUP(buf_fini) struct buf blob = {0};
+	uint8_t digests[3][SHA256_LEN];
+	struct receipt receipt;
+	struct ledger *l;
+	struct place p;
+
+	place_init(&p);
+	buf_init(&blob, RECORD_BLOB_MAX);
+	l = fixture_open(&p, &fixture_sizes);
+	for (uint64_t i = 0; i < 3; i++) {
+		CLEANUP(buf_fini) struct buf entry = {0};
+		struct entry e;
+
+		assert_ok(fixture_append_intent(l, i, &receipt, NULL, NULL));
+		for (uint64_t k = 0; k < 150; k++)
+			assert_ok(fixture_append_event(l, k, &receipt, NULL));
+		buf_init(&entry, ENTRY_MAX);
+		assert_ok(ledger_entry(l, 151 * i, &entry, NULL));
+		assert_ok(entry_read(entry.data, entry.len, &e, NULL));
+		memcpy(digests[i], e.blobs[0], SHA256_LEN);
+		entry_fini(&e);
+		assert_ok(ledger_follow(l, NULL));
+	}
+	fixture_settle(l);
+	ledger_free(l);
+	for (size_t i = 0; i < ARRAY_LEN(digests); i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "blob/%02x", digests[i][0]);
+		(void)unlinkat(p.dirfd, name, 0);
+	}
+	/* Emptied it is an index that says nothing; gone it is made again. */
+	l = fixture_open(&p, &fixture_sizes);
+	assert_int_equal(ledger_blob(l, digests[0], &blob, NULL), -ENOENT);
+	ledger_free(l);
+	assert_ok(unlinkat(p.dirfd, "blob", AT_REMOVEDIR));
+	l = fixture_open(&p, &fixture_sizes);
+	for (size_t i = 0; i < ARRAY_LEN(digests); i++) {
+		buf_reset(&blob);
+		assert_ok(ledger_blob(l, digests[i], &blob, NULL));
+		assert_int_equal(strtoull(blob.data, NULL, 10), i);
+	}
+	assert_ok(fixture_append_event(l, 1, &receipt, NULL));
+	fixture_settle(l);
+	ledger_free(l);
+	assert_verified(fixture_verify(&p, true));
+	place_fini(&p);
+}
+
 /* However many entries there are, what is kept for those without a full tile does not grow. */
 static void
 only_two_partial_tiles_stay(void **state)
@@ -499,6 +552,7 @@ main(void)
 		cmocka_unit_test(events),
 		cmocka_unit_test(history),
 		cmocka_unit_test(tiles_are_made_again),
+		cmocka_unit_test(blob_index_is_made_again),
 		cmocka_unit_test(only_two_partial_tiles_stay),
 		cmocka_unit_test(one_writer_only),
 		cmocka_unit_test(keys),

@@ -465,7 +465,8 @@ slow_reader(void **state)
 		assert_int_equal(m.tag, lasts);
 		entries++;
 		lasts += m.last;
-		if (lasts == 1 && m.last == 1)
+		/* The first answers may lie in the socket's buffer before the last question does. */
+		if (lasts == READS / 2 && m.last == 1)
 			assert_int_equal(receipts, READS);
 	}
 	assert_true(entries >= (uint64_t)READS * ENTRIES);
