@@ -152,7 +152,8 @@ step(int *at, char rest[PATH_BYTES_MAX], bool *ret_link, struct error *err)
 		next = openat(*at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0 && (errno == ENOENT || errno == ENOTDIR))
 			return 0;
-		memmove(rest, rest + skip + len, strlen(rest + skip + len) + 1);
+		for (size_t i = 0; (rest[i] = rest[skip + len + i]) != '\0';)
+			i++;
 	}
 	if (next < 0)
 		return error_sys(err, -errno, "open %s", name);

@@ -24,6 +24,8 @@ struct server {
 	struct outbox outbox;
 	uint64_t tags[LEDGER_BATCH_MAX]; /* of what is staged */
 	struct receipt receipts[LEDGER_BATCH_MAX];
+	size_t usual;   /* appends in a batch, as far as the last ones tell */
+	unsigned int turns;
 };
 
 int server_init(struct server *s, struct ledger *l, int fd, struct error *err) MUST_CHECK;

@@ -253,6 +253,7 @@ __wrap_reallocarray(void *p, size_t n, size_t size)
 /* ---- what is done on the failing disk */
 
 #define ACKED_MAX 512
+#define BATCH_MAX 120
 
 /* Smaller still, so that one scenario has several segments. */
 static const struct journal_sizes sizes = {
@@ -295,8 +296,8 @@ static int
 batch(struct ledger *l, uint64_t first, size_t n, size_t len)
 {
 	static char text[32768];
-	struct receipt receipts[8];
-	struct buf entries[8] = {0};
+	static struct receipt receipts[BATCH_MAX];
+	struct buf entries[BATCH_MAX] = {0};
 	size_t staged = 0;
 	int r = 0;
 
@@ -350,6 +351,8 @@ scenario(const struct place *p)
 
 		if (ledger_open(p->dirfd, fixture_key, &sizes, &l, NULL) < 0)
 			return;
+		/* So many that a tile gets full in the second round. */
+		failed = batch(l, 1000, BATCH_MAX, 100) < 0;
 		for (uint64_t i = 0; i < 8; i++) {
 			int r = batch(l, 10 * i, 1 + i % 3, i % 4 == 3 ? 20000 : 300);
 

@@ -324,7 +324,12 @@ homes_in_child(struct fixture *f)
 static void
 in_child(struct fixture *f, void (*fn)(struct fixture *f))
 {
+	/* So that the child, which ends in the middle of things, has not lost it. */
+	static struct fixture *held UNUSED;
 	int status;
+
+	held = f;
+
 	pid_t pid = fork();
 
 	must(pid >= 0, "fork");
@@ -440,7 +445,7 @@ parts_in_child(struct fixture *f)
 	(void)snprintf(path, sizeof(path), "%s/home", f->w.path);
 	IN(access(path, F_OK) == 0);
 	expect_place(f, path, "is the home of root");
-	(void)snprintf(path, sizeof(path), "%s/fine/loom-test-fine", f->w.path);
+	(void)snprintf(path, sizeof(path), "%s/fine/loom-test-%d", f->w.path, getpid());
 	IN(mkdir(path, 0755) == 0);
 	IN(access(path, F_OK) == 0);
 	expect_place(f, path, NULL);
