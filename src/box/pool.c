@@ -175,6 +175,28 @@ union keeper_message {
 	struct sandbox_failed failed;
 };
 
+/*
+ * Perhaps it was the guess, as when the workspace it was made for is gone: whoever waits for this
+ * sandbox gets another, and that is made without one.
+ */
+static void
+guess_failed(struct sandbox *s)
+{
+	struct run *waiting = s->run;
+	struct sandbox *coming;
+	struct failure f = {0};
+	struct error err = {0};
+
+	fd_closep(&s->box->pool.workspace);
+	s->run = NULL;
+	s->told = true;
+	s->state = SANDBOX_IS_OVER;
+	if (waiting == NULL || pool_get(s->box, &s->root->shape, NULL, waiting, &coming, &err) == 0)
+		return;
+	(void)failure_error(&f, R_CAPABILITY_UNAVAILABLE, "sandbox", &err);
+	run_failed(waiting, &f);
+}
+
 static void
 say_failed(struct sandbox *s, struct sandbox_failed *m)
 {
@@ -185,9 +207,10 @@ say_failed(struct sandbox *s, struct sandbox_failed *m)
 		f->reason = R_INTERNAL;
 	if (s->run == NULL)
 		log_error("a sandbox could not be made: %s: %s", f->step, f->text);
-	/* Perhaps it was the guess; the next one is made without. */
-	if (s->run == NULL && s->park.prepare)
-		fd_closep(&s->box->pool.workspace);
+	if (s->state < SANDBOX_IS_PARKED && s->park.prepare) {
+		guess_failed(s);
+		return;
+	}
 	if (s->run != NULL && !s->told)
 		run_failed(s->run, f);
 	s->told = true;

@@ -17,13 +17,14 @@ teardown_file() { flow_teardown_file; }
 	done
 }
 
+# Not `i`, which bats uses itself in `run`.
 @test "a workspace that was replaced by another of the same name is the new one" {
-	local i
-	for i in 1 2 3 4 5 6 7 8 9 10; do
+	local round
+	for round in 1 2 3 4 5 6 7 8 9 10; do
 		mkdir "$T/same"
-		echo "$i" >"$T/same/which"
+		echo "$round" >"$T/same/which"
 		run -0 loom run -C "$T/same" -- cat which
-		[ "$output" = "$i" ]
+		[ "$output" = "$round" ]
 		rm -rf "$T/same"
 	done
 }
