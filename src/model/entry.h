@@ -9,7 +9,7 @@
  * outcome: {"v":1,"kind":"outcome","time":T,"op":…,"session":…,"intent":N,"digest":"<hex>",
  *           "result":{…}}   result: the performer's canonical JSON, under its MAC.
  * event:   {"v":1,"kind":"event","event":NAME,"time":T,…}   NAME: denied, started, stopped,
- *          profile, recovered, indeterminate, discarded, session-expired. An event may have op,
+ *          profile, recovered, indeterminate, discarded, session, session-expired. An event may have op,
  *          session, digest and blobs, which are then read strictly; "indeterminate" must have
  *          "intent":N. "recovered" is the ledger's own: it takes none from anybody.
  *
