@@ -22,7 +22,11 @@ BG=
 finish() {
 	for pid in $BG; do kill "$pid" 2>/dev/null; done
 	"$LOOM" daemon stop >/dev/null 2>&1
-	for m in ${MOUNTS:-}; do umount "$m" 2>/dev/null; done
+	# A daemon that was asked to stop a moment ago may still have a file open there.
+	for m in ${MOUNTS:-}; do
+		for _ in $(seq 1 50); do mountpoint -q "$m" || break; umount "$m" 2>/dev/null || sleep 0.1; done
+		if mountpoint -q "$m"; then not_ok "the mount $m cannot be taken away"; fi
+	done
 	rm -rf --one-file-system "$T"
 	echo "1..$N"
 	[ "$FAILED" = 0 ]
