@@ -1,10 +1,11 @@
 /*
  * Host ids for sessions. Each live session has one id (uid and gid alike) that no other live user
- * namespace of any box on this machine maps, and that no account has. The range is 65,536
- * ids from the meson option host_id_base on; its default, 2000000000, is above what distributions, systemd's nspawn (up to 1879048191) and subuid delegations
- * hand out, and below systemd's foreign range (2147352576). It is cut into blocks of 1,024; a box
- * holds one block by an open-file-description lock on a byte of /run/loom-ids. Keepers inherit the
- * description, so a block is free again only when the last process that could use it is gone.
+ * namespace of any box on this machine maps, and that no account has. The range is the 65,536 ids
+ * from the meson option host_id_base on; its default, 2000000000, is above what distributions,
+ * systemd's nspawn (up to 1879048191) and subuid delegations hand out, and below systemd's foreign
+ * range (2147352576). It is cut into blocks of 1,024; a box holds one block by an
+ * open-file-description lock on a byte of /run/loom-ids. Keepers inherit the description, so a
+ * block is free again only when the last process that could use it is gone.
  */
 #ifndef LOOM_BOX_IDRANGE_H
 #define LOOM_BOX_IDRANGE_H

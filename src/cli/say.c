@@ -52,11 +52,11 @@ int
 say_usage(const char *words, const struct error *err)
 {
 	if (words[0] == '\0') {
-		say("%s", err->text);
+		say("invalid-request: %s", err->text);
 		say("try 'loom help'");
 		return STATUS_FAILED;
 	}
-	say("%s: %s", words, err->text);
+	say("invalid-request: %s: %s", words, err->text);
 	say("try 'loom %s --help'", words);
 	return STATUS_FAILED;
 }
