@@ -156,6 +156,9 @@ find_mask(char *ret_at, size_t cap)
 		if (!known)
 			(void)snprintf(ret_at, cap, "%s", m.at);
 	}
+	/* A line that cannot be read may be the one that hides something. */
+	if (r >= 0 && ret_at[0] == '\0' && *at != '\0')
+		r = -EBADMSG;
 	free(text);
 	return r < 0 ? r : 0;
 }
